@@ -1,0 +1,114 @@
+"""``DecoderConfig``: the sizes and constants of a decoder, validated once."""
+
+import math
+import operator
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Final
+
+from engine.errors import InvalidConfig
+
+MAX_STORAGE_BYTES: Final = 2**63 - 1
+_FLOAT64_BYTES: Final = 8
+
+
+def exact_int(field: str, value: object, minimum: int) -> int:
+    """The integer that ``value`` is; ``bool`` is none.
+
+    Raises:
+        InvalidConfig: it is no integer, or below ``minimum``.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError  # noqa: TRY301 # one message for all that is no integer
+        number = operator.index(value)  # type: ignore[arg-type] # asked at run time
+    except TypeError:
+        raise InvalidConfig(field, value, "must be an integer") from None
+    if number < minimum:
+        raise InvalidConfig(field, value, f"must be at least {minimum}")
+    return number
+
+
+def exact_float(value: object) -> float:
+    """The float that ``value`` is, NaN for anything that is no finite real number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderConfig:
+    """Sizes and constants of one decoder; every instance is valid.
+
+    ``vocab_size`` tokens, ``d_model`` features in a row, ``n_heads`` query heads of
+    even width ``head_dim`` that share ``n_kv_heads`` key/value heads, ``d_ff`` features
+    in the feed-forward network, ``n_layers`` blocks (0 is allowed) and ``capacity``
+    positions. ``rope_base`` sets the rotary frequencies, ``rms_epsilon`` is added to
+    the mean square of a row that is normalized.
+
+    Raises:
+        InvalidConfig: a field is out of its domain; nothing was made.
+    """
+
+    vocab_size: int
+    d_model: int
+    n_heads: int
+    n_kv_heads: int
+    d_ff: int
+    n_layers: int
+    capacity: int
+    rope_base: float
+    rms_epsilon: float
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            self._normalize(field.name)
+        self._require_divisible()
+        storage = self.n_layers * self.capacity * 2 * self.kv_width * _FLOAT64_BYTES
+        if storage > MAX_STORAGE_BYTES:
+            reason = f"the cache would need {storage} bytes, at most 2^63 - 1 fit"
+            raise InvalidConfig("capacity", self.capacity, reason)
+
+    @property
+    def head_dim(self) -> int:
+        """Features of one head."""
+        return self.d_model // self.n_heads
+
+    @property
+    def kv_width(self) -> int:
+        """Features of all key (or value) heads of one position."""
+        return self.n_kv_heads * self.head_dim
+
+    @property
+    def group_size(self) -> int:
+        """Query heads that read one key/value head."""
+        return self.n_heads // self.n_kv_heads
+
+    def _normalize(self, field: str) -> None:
+        """Keep plain ``int`` and ``float`` values only, so that equal is identical."""
+        given = getattr(self, field)
+        if field not in {"rope_base", "rms_epsilon"}:
+            minimum = 0 if field == "n_layers" else 1
+            object.__setattr__(self, field, exact_int(field, given, minimum))
+            return
+        number = exact_float(given)
+        if not math.isfinite(number):
+            raise InvalidConfig(field, given, "must be a finite real number")
+        if number < 0 or (field == "rope_base" and number == 0):
+            limit = "> 0" if field == "rope_base" else ">= 0"
+            raise InvalidConfig(field, given, f"must be {limit}")
+        object.__setattr__(self, field, number)
+
+    def _require_divisible(self) -> None:
+        if self.d_model % self.n_heads:
+            reason = f"must divide d_model={self.d_model}"
+            raise InvalidConfig("n_heads", self.n_heads, reason)
+        if self.head_dim % 2:
+            reason = f"leaves an odd head width of {self.head_dim}"
+            raise InvalidConfig("n_heads", self.n_heads, reason)
+        if self.n_heads % self.n_kv_heads:
+            reason = f"must divide n_heads={self.n_heads}"
+            raise InvalidConfig("n_kv_heads", self.n_kv_heads, reason)

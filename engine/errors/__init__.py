@@ -1,0 +1,88 @@
+"""Every error that the project raises on purpose, one module a family."""
+
+from engine.errors.binding import (
+    ConfigMismatch,
+    ParameterInStep,
+    ParameterMismatch,
+    ParameterRevisionMismatch,
+)
+from engine.errors.computing import NonFinite, StageFailed, WorkOverflow, ZeroEnergyRow
+from engine.errors.construction import (
+    FileRejected,
+    InvalidConfig,
+    InvalidOptimizerConfig,
+    ParameterLayout,
+)
+from engine.errors.families import (
+    BindingError,
+    ConstructionError,
+    EngineError,
+    OptimizerError,
+    RequestError,
+)
+from engine.errors.optimizer import (
+    DuplicateParameter,
+    GradientMismatch,
+    NonFiniteUpdate,
+    ParameterBorrowed,
+    ParameterSetChanged,
+)
+from engine.errors.requests import (
+    CacheFull,
+    CacheInUse,
+    DecodeRequiresPrefill,
+    DecodeTokenOutOfRange,
+    EmptyPrompt,
+    EosTokenOutOfRange,
+    InvalidBudget,
+    InvalidTemperature,
+    InvalidTopK,
+    PrefillRequiresEmpty,
+    PromptTokenOutOfRange,
+    PromptTooLong,
+    SessionBusy,
+    SessionClosed,
+    TargetCountMismatch,
+    TargetOutOfRange,
+)
+
+__all__ = [
+    "BindingError",
+    "CacheFull",
+    "CacheInUse",
+    "ConfigMismatch",
+    "ConstructionError",
+    "DecodeRequiresPrefill",
+    "DecodeTokenOutOfRange",
+    "DuplicateParameter",
+    "EmptyPrompt",
+    "EngineError",
+    "EosTokenOutOfRange",
+    "FileRejected",
+    "GradientMismatch",
+    "InvalidBudget",
+    "InvalidConfig",
+    "InvalidOptimizerConfig",
+    "InvalidTemperature",
+    "InvalidTopK",
+    "NonFinite",
+    "NonFiniteUpdate",
+    "OptimizerError",
+    "ParameterBorrowed",
+    "ParameterInStep",
+    "ParameterLayout",
+    "ParameterMismatch",
+    "ParameterRevisionMismatch",
+    "ParameterSetChanged",
+    "PrefillRequiresEmpty",
+    "PromptTokenOutOfRange",
+    "PromptTooLong",
+    "RequestError",
+    "SessionBusy",
+    "SessionClosed",
+    "StageFailed",
+    "TargetCountMismatch",
+    "TargetOutOfRange",
+    "WorkOverflow",
+    "ZeroEnergyRow",
+]

@@ -1,0 +1,61 @@
+"""Refused bindings: the cache's rows were not computed by this decoder as it is."""
+
+from dataclasses import dataclass
+
+from engine.errors.families import BindingError
+
+
+@dataclass(eq=False)
+class ConfigMismatch(BindingError):
+    """The decoder's configuration is not the one the cache was made for."""
+
+    field: str
+    cached: float
+    given: float
+
+    def __str__(self) -> str:
+        return (
+            f"the cache was made for {self.field}={self.cached!r}, "
+            f"the decoder has {self.given!r}"
+        )
+
+
+@dataclass(eq=False)
+class ParameterMismatch(BindingError):
+    """A parameter is another object, whatever its value."""
+
+    index: int
+    name: str
+
+    def __str__(self) -> str:
+        return (
+            f"parameter {self.index} ({self.name}) is not the object "
+            "that the cache was made for"
+        )
+
+
+@dataclass(eq=False)
+class ParameterRevisionMismatch(BindingError):
+    """A parameter was replaced since the cache was made."""
+
+    index: int
+    name: str
+    cached: int
+    current: int
+
+    def __str__(self) -> str:
+        return (
+            f"parameter {self.index} ({self.name}) is at revision {self.current}, "
+            f"the cache was made at revision {self.cached}"
+        )
+
+
+@dataclass(eq=False)
+class ParameterInStep(BindingError):
+    """An optimizer step is at work on a parameter."""
+
+    index: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"parameter {self.index} ({self.name}) is inside an optimizer step"

@@ -1,0 +1,61 @@
+"""Refused optimizer steps: no value, revision, moment or count changed."""
+
+from dataclasses import dataclass
+
+from engine.errors.families import OptimizerError
+
+
+@dataclass(eq=False)
+class DuplicateParameter(OptimizerError):
+    """Two parameters have one name."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"parameter {self.name} was given twice"
+
+
+@dataclass(eq=False)
+class ParameterSetChanged(OptimizerError):
+    """The parameters are not those of the earlier steps."""
+
+    expected: tuple[str, ...]
+    actual: tuple[str, ...]
+
+    def __str__(self) -> str:
+        missing = [name for name in self.expected if name not in self.actual]
+        surplus = [name for name in self.actual if name not in self.expected]
+        return f"the parameters changed: missing {missing}, surplus {surplus}"
+
+
+@dataclass(eq=False)
+class GradientMismatch(OptimizerError):
+    """A gradient is missing, surplus, or does not fit its parameter."""
+
+    index: int
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"gradient {self.index} ({self.name}): {self.reason}"
+
+
+@dataclass(eq=False)
+class NonFiniteUpdate(OptimizerError):
+    """A new value or moment would not be finite."""
+
+    index: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"the update of parameter {self.index} ({self.name}) is not finite"
+
+
+@dataclass(eq=False)
+class ParameterBorrowed(OptimizerError):
+    """A session reads the parameter, or another step is at work on it."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"parameter {self.name} is borrowed and cannot be replaced"
