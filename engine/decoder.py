@@ -1,0 +1,133 @@
+"""``Decoder``: a configuration and its parameters in their stable order."""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import Self
+
+import numpy as np
+
+from engine.arrays import Array
+from engine.config import DecoderConfig
+from engine.errors import ParameterLayout
+from engine.parameters import Parameter
+from engine.request import HasState
+from engine.splitmix import SplitMix64
+
+EMBEDDING = "token_embedding.weight"
+
+
+class Decoder:
+    """A configuration, and parameters that fit it: every instance is whole.
+
+    Two decoders may share parameters.
+
+    Raises:
+        ParameterLayout: the first index at which the parameters are not the
+            configuration's, by presence, name, shape, dtype or a non-finite value.
+    """
+
+    __slots__ = ("_config", "_parameters")
+
+    def __init__(self, config: DecoderConfig, parameters: Iterable[Parameter]) -> None:
+        given = tuple(parameters)
+        for index, (slot, parameter) in enumerate(zip_longest(layout(config), given)):
+            name = parameter.name if slot is None else slot[0]
+            reason = "is surplus" if slot is None else _misfit(slot, parameter)
+            if reason:
+                raise ParameterLayout(index, name, reason)
+        self._config = config
+        self._parameters = given
+
+    @classmethod
+    def from_parameters(
+        cls, config: DecoderConfig, parameters: Iterable[Parameter]
+    ) -> Self:
+        """A decoder of the very same parameter objects.
+
+        Raises:
+            ParameterLayout: as for the class; nothing was made.
+        """
+        return cls(config, parameters)
+
+    @classmethod
+    def initialize(cls, config: DecoderConfig, rng: HasState) -> Self:
+        """A decoder of new parameters: Xavier-uniform matrices, gains of 1.
+
+        One unit draw an element, row-major, in stable order. ``rng`` advances once the
+        whole decoder was made, and not before.
+
+        Raises:
+            MemoryError: the system refuses the space; nothing was made or drawn.
+
+        Source:
+            Glorot and Bengio 2010, equation 16.
+        """
+        stream = SplitMix64(rng.state)
+        units = stream.units(_matrix_elements(config))
+        parameters = []
+        start = 0
+        for name, shape in layout(config):
+            value: Array = np.ones(shape)
+            if len(shape) > 1:
+                end = start + math.prod(shape)
+                bound = math.sqrt(6 / sum(shape))
+                value = (bound * (2 * units[start:end] - 1)).reshape(shape)
+                start = end
+            parameters.append(Parameter(name, value))
+        decoder = cls(config, parameters)
+        rng.state = stream.state
+        return decoder
+
+    @property
+    def config(self) -> DecoderConfig:
+        """Sizes and constants."""
+        return self._config
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in stable order."""
+        return self._parameters
+
+
+def layout(config: DecoderConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Name and shape of every parameter, in the one stable order."""
+    d_model, kv_width, d_ff = config.d_model, config.kv_width, config.d_ff
+    yield EMBEDDING, (config.vocab_size, d_model)
+    for layer in range(config.n_layers):
+        block = f"blocks.{layer}"
+        yield f"{block}.attention_norm.gain", (d_model,)
+        yield f"{block}.attention.query.weight", (d_model, d_model)
+        yield f"{block}.attention.key.weight", (d_model, kv_width)
+        yield f"{block}.attention.value.weight", (d_model, kv_width)
+        yield f"{block}.attention.output.weight", (d_model, d_model)
+        yield f"{block}.ffn_norm.gain", (d_model,)
+        yield f"{block}.ffn.gate.weight", (d_model, d_ff)
+        yield f"{block}.ffn.up.weight", (d_model, d_ff)
+        yield f"{block}.ffn.down.weight", (d_ff, d_model)
+    yield "final_norm.gain", (d_model,)
+
+
+def _matrix_elements(config: DecoderConfig) -> int:
+    attention = 2 * config.d_model * (config.d_model + config.kv_width)
+    block = attention + 3 * config.d_model * config.d_ff
+    return config.vocab_size * config.d_model + config.n_layers * block
+
+
+def _misfit(slot: tuple[str, tuple[int, ...]], parameter: object) -> str:
+    """Why a parameter does not fit its slot; empty if it does."""
+    name, shape = slot
+    if parameter is None:
+        return "is missing"
+    if not isinstance(parameter, Parameter):
+        return f"is a {type(parameter).__name__}, not a Parameter"
+    if parameter.name != name:
+        return f"is named {parameter.name}"
+    value = parameter.value
+    if value.shape != shape:
+        return f"has the shape {value.shape}, not {shape}"
+    if value.dtype != np.float64:
+        return f"has the dtype {value.dtype}, not float64"
+    if not np.isfinite(value).all():
+        return "has a value that is not finite"
+    return ""
