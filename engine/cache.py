@@ -1,0 +1,226 @@
+"""``KVCache``: rows, and the evidence of what they were computed from."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import repeat
+from typing import Final, NamedTuple, Never, Self, SupportsIndex
+from weakref import ref
+
+from engine.arrays import Heads
+from engine.config import DecoderConfig
+from engine.decoder import Decoder
+from engine.errors import (
+    CacheInUse,
+    ConfigMismatch,
+    ParameterInStep,
+    ParameterMismatch,
+    ParameterRevisionMismatch,
+)
+from engine.occupants import run_inside
+from engine.parameters import Parameter, held_by
+from engine.prefix import Prefix
+from engine.row import Weights
+from engine.session import DecoderSession, Lease
+from engine.stages import Probe
+from engine.work import Work
+
+
+_NO_WORK: Final = Work()
+
+
+class Evidence(NamedTuple):
+    """What a cache's rows were computed from: no weight is copied, nothing borrowed."""
+
+    config: DecoderConfig
+    parameters: tuple[Parameter, ...]
+    revisions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerRows:
+    """A copy of one block's part of the prefix.
+
+    Attributes:
+        keys: (n_kv_heads, length, head_dim), rotated
+        values: (n_kv_heads, length, head_dim)
+        length: of the prefix
+    """
+
+    keys: Heads
+    values: Heads
+    length: int
+
+
+class CacheSnapshot(NamedTuple):
+    """All that a cache is at one moment, spare bits included; compares with ``==``."""
+
+    length: int
+    work: Work
+    evidence: Evidence
+    bits: bytes
+
+
+class KVCache:
+    """Keys and values of one sequence, for one decoder as it is now.
+
+    Storage is allocated once and has a fixed capacity. Only a session, made by
+    ``bind``, moves the prefix. Copying gives an unbound cache with the same state,
+    evidence and bits.
+
+    Args:
+        decoder: whose rows are to be kept
+        work: counters to go on from
+
+    Raises:
+        InvalidConfig: a counter is no integer from 0 to 2^64 - 1; nothing was made.
+        MemoryError: the system refuses the space; nothing was made.
+    """
+
+    __slots__ = ("__weakref__", "_evidence", "_prefix", "_tenants")
+
+    def __init__(self, decoder: Decoder, work: Work = _NO_WORK) -> None:
+        parameters = decoder.parameters
+        revisions = tuple(held.revision for held in held_by(parameters))
+        self._evidence = Evidence(decoder.config, parameters, revisions)
+        self._prefix = Prefix.empty(decoder.config, work.validated())
+        self._tenants: set[ref[object]] = set()
+
+    @property
+    def length(self) -> int:
+        """Positions held."""
+        return self._prefix.state.length
+
+    @property
+    def capacity(self) -> int:
+        """Most positions that can be held."""
+        return self._evidence.config.capacity
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no position is held."""
+        return self.length == 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no position is left."""
+        return self.length == self.capacity
+
+    @property
+    def work(self) -> Work:
+        """What was committed since the start or the last reset."""
+        return self._prefix.state.work
+
+    @property
+    def layers(self) -> tuple[LayerRows, ...]:
+        """A copy of the prefix of every block."""
+        length = self.length
+        return tuple(
+            LayerRows(rows.keys[:, :length].copy(), rows.values[:, :length].copy(), length)
+            for rows in self._prefix.blocks
+        )
+
+    @property
+    def storage_ids(self) -> tuple[tuple[int, int], ...]:
+        """Address of each block's two buffers; equal as long as none is reallocated."""
+        return tuple(
+            (rows.keys.ctypes.data, rows.values.ctypes.data)
+            for rows in self._prefix.blocks
+        )
+
+    def snapshot(self) -> CacheSnapshot:
+        """State, counters, evidence and all stored bits; not whether it is bound."""
+        length, work = self._prefix.state
+        return CacheSnapshot(length, work, self._evidence, self._prefix.bits())
+
+    def fill_spare(self, value: float) -> None:
+        """Overwrite every stored row outside the prefix; no result depends on them.
+
+        Raises:
+            SessionBusy: a call is inside the session; nothing changed.
+        """
+        run_inside((self._prefix.occupants,), self._fill_spare, value)
+
+    def bind(self, decoder: Decoder, probe: Probe | None = None) -> DecoderSession:
+        """Check that the rows belong to a decoder as it is, and borrow its parameters.
+
+        Args:
+            decoder: the one that the cache was made for
+            probe: called with every stage's value, before anything is committed
+
+        Raises:
+            BindingError: the decoder is another one, or not as it was; nothing changed.
+            CacheInUse: another session is open on this cache; nothing changed.
+        """
+        _require_same(self._evidence, decoder)
+        made: list[DecoderSession] = []
+        try:
+            made.append(DecoderSession(self, self._prefix, probe))
+            self._open(made[0], decoder)
+            # Popping hands the open session over: no frame has it from here on.
+            return made.pop()
+        except BaseException:
+            for session in made:
+                session._lease = None
+            raise
+
+    def _fill_spare(self, value: float) -> None:
+        self._prefix.occupants.refuse_company()
+        self._prefix.fill_spare(value)
+
+    def _open(self, session: DecoderSession, decoder: Decoder) -> None:
+        """Publish the borrow first and look second, as a step does with its marks."""
+        parameters = decoder.parameters
+        session._lease = Lease()
+        readers = [self._tenants, *(parameter._readers for parameter in parameters)]
+        forget = [reader.discard for reader in readers]
+        # One loop in C: a reference that dies before a set has hashed it is an error.
+        deque(map(set.add, readers, map(ref, repeat(session._borrower), forget)), maxlen=0)
+
+        in_step = [
+            index
+            for index, parameter in enumerate(parameters)
+            if parameter._steps.count()
+        ]
+        self._require_revisions()
+        if len(self._tenants) > 1:
+            raise CacheInUse
+        if in_step:
+            raise ParameterInStep(in_step[0], parameters[in_step[0]].name)
+        values = [held.array() for held in held_by(parameters)]
+        session._lease.weights = Weights.of(decoder.config, values)
+
+    def _require_revisions(self) -> None:
+        _, parameters, cached = self._evidence
+        for index, parameter in enumerate(parameters):
+            if parameter.revision != cached[index]:
+                raise ParameterRevisionMismatch(
+                    index, parameter.name, cached[index], parameter.revision
+                )
+
+    def __copy__(self) -> Self:
+        copy = type(self).__new__(type(self))
+        copy._evidence = self._evidence
+        copy._prefix = self._prefix.copy()
+        copy._tenants = set()
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
+        message = "a cache belongs to the parameters of this process: no pickling"
+        raise TypeError(message)
+
+
+def _require_same(evidence: Evidence, decoder: Decoder) -> None:
+    """Refuse a decoder of another configuration or of other parameters."""
+    for field in fields(evidence.config):
+        cached = getattr(evidence.config, field.name)
+        given = getattr(decoder.config, field.name)
+        if repr(cached) != repr(given):  # equal exactly if the bits are
+            raise ConfigMismatch(field.name, cached, given)
+    same: Sequence[Parameter] = decoder.parameters
+    for index, parameter in enumerate(evidence.parameters):
+        if same[index] is not parameter:
+            raise ParameterMismatch(index, parameter.name)
