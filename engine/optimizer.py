@@ -1,0 +1,265 @@
+"""``AdamW``: one step is one transaction over values, revisions and moments."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from engine.arrays import Array
+from engine.config import exact_float
+from engine.errors import (
+    DuplicateParameter,
+    GradientMismatch,
+    InvalidOptimizerConfig,
+    NonFiniteUpdate,
+    ParameterBorrowed,
+    ParameterSetChanged,
+)
+from engine.floating import silently
+from engine.occupants import Occupants, run_inside
+from engine.parameters import Held, Parameter, held_by, store_together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdamWConfig:
+    """Constants of AdamW; every instance is valid.
+
+    Raises:
+        InvalidOptimizerConfig: a constant is out of its domain; nothing was made.
+    """
+
+    learning_rate: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    weight_decay: float
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            given = getattr(self, field.name)
+            number = exact_float(given)
+            if not np.isfinite(number):
+                reason = "must be a finite real number"
+                raise InvalidOptimizerConfig(field.name, given, reason)
+            object.__setattr__(self, field.name, number)
+        self._require("learning_rate", "must be > 0", holds=self.learning_rate > 0)
+        self._require("beta1", "must be in [0, 1)", holds=0 <= self.beta1 < 1)
+        self._require("beta2", "must be in [0, 1)", holds=0 <= self.beta2 < 1)
+        self._require("epsilon", "must be > 0", holds=self.epsilon > 0)
+        self._require("weight_decay", "must be >= 0", holds=self.weight_decay >= 0)
+        shrinks = self.weight_decay == 0 or 0 < self.learning_rate * self.weight_decay < 1
+        reason = "times learning_rate must be between 0 and 1"
+        self._require("weight_decay", reason, holds=shrinks)
+
+    def _require(self, field: str, reason: str, *, holds: bool) -> None:
+        if not holds:
+            raise InvalidOptimizerConfig(field, getattr(self, field), reason)
+
+
+class Moment(NamedTuple):
+    """The two moments of one parameter, as row-major float64 bytes."""
+
+    name: str
+    shape: tuple[int, ...]
+    first: bytes
+    second: bytes
+
+    @classmethod
+    def zero(cls, name: str, shape: tuple[int, ...]) -> Self:
+        """The moments before the first step."""
+        zeros = np.zeros(shape).tobytes()
+        return cls(name, shape, zeros, zeros)
+
+    def arrays(self) -> tuple[Array, Array]:
+        """First and second moment, in the parameter's shape."""
+        first: Array = np.ndarray(self.shape, np.float64, self.first)
+        second: Array = np.ndarray(self.shape, np.float64, self.second)
+        return first, second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdamWSnapshot:
+    """All that an optimizer knows; compares with ``==``.
+
+    ``beta1_power`` and ``beta2_power`` are the running products after ``step`` steps.
+    """
+
+    config: AdamWConfig
+    step: int
+    beta1_power: float
+    beta2_power: float
+    moments: tuple[Moment, ...]
+
+
+class AdamW:
+    """Adam with decoupled weight decay.
+
+    Source:
+        Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
+    """
+
+    __slots__ = ("_state", "_steps")
+
+    def __init__(self, config: AdamWConfig) -> None:
+        self._state = AdamWSnapshot(
+            config=config, step=0, beta1_power=1.0, beta2_power=1.0, moments=()
+        )
+        self._steps = Occupants()
+
+    @classmethod
+    def restored(cls, snapshot: AdamWSnapshot) -> Self:
+        """An optimizer that goes on where the snapshot was taken."""
+        optimizer = cls(snapshot.config)
+        optimizer._state = snapshot
+        return optimizer
+
+    @property
+    def config(self) -> AdamWConfig:
+        """The constants."""
+        return self._state.config
+
+    def snapshot(self) -> AdamWSnapshot:
+        """Constants, step count and every moment, to the bit."""
+        return self._state
+
+    def step(self, parameters: Iterable[Parameter], gradients: Iterable[Array]) -> int:
+        """Replace every parameter, or none.
+
+        Args:
+            parameters: the same names at every step
+            gradients: one a parameter, of its shape
+
+        Returns:
+            The number of steps taken.
+
+        Raises:
+            OptimizerError: refused; no value, revision, moment or count changed.
+        """
+        chosen = tuple(parameters)
+        places = [self._steps, *(parameter._steps for parameter in chosen)]
+        return run_inside(places, self._step, chosen, tuple(gradients))
+
+    def _step(
+        self, parameters: tuple[Parameter, ...], gradients: tuple[Array, ...]
+    ) -> int:
+        state = self._state
+        names = tuple(parameter.name for parameter in parameters)
+        _require_names(state, names)
+        held = held_by(parameters)
+        exact = _exact_gradients(state, names, held, gradients)
+        replaced, after = _updated(state, names, held, exact)
+        for parameter, value in zip(parameters, held, strict=True):
+            others = parameter._steps.count() > 1 or self._steps.count() > 1
+            if others or parameter._readers or parameter._held is not value:
+                raise ParameterBorrowed(parameter.name)
+        attributes = ["_held"] * len(names)
+        store_together(
+            [*parameters, self], [*attributes, "_state"], [*replaced, after]
+        )
+        return after.step
+
+
+def _require_names(state: AdamWSnapshot, names: tuple[str, ...]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise DuplicateParameter(name)
+        seen.add(name)
+    expected = tuple(moment.name for moment in state.moments)
+    if state.step and seen != set(expected):
+        raise ParameterSetChanged(expected, names)
+
+
+def _exact_gradients(
+    state: AdamWSnapshot,
+    names: tuple[str, ...],
+    held: tuple[Held, ...],
+    gradients: tuple[Array, ...],
+) -> list[Array]:
+    """One float64 array a parameter, of its shape and finite."""
+    if len(gradients) != len(names):
+        index = min(len(gradients), len(names))
+        reason = f"there are {len(names)} parameters and {len(gradients)} gradients"
+        raise GradientMismatch(index, "".join(names[index : index + 1]), reason)
+    shapes = {moment.name: moment.shape for moment in state.moments}
+    exact: list[Array] = []
+    for index, (name, value) in enumerate(zip(names, held, strict=True)):
+        gradient = _array(gradients[index])
+        reason = _misfit(value, shapes.get(name, value.shape), gradient)
+        if reason:
+            raise GradientMismatch(index, name, reason)
+        exact.append(gradient.astype(np.float64))
+    return exact
+
+
+def _array(gradient: Array) -> Array:
+    """The given array; for what numpy cannot make one of, an array of one object."""
+    try:
+        return np.asarray(gradient)
+    except ValueError:
+        return np.array(None)
+
+
+def _misfit(value: Held, moment_shape: tuple[int, ...], gradient: Array) -> str:
+    """Why a gradient does not fit its parameter; empty if it does."""
+    if np.dtype(value.dtype) != np.float64:
+        return f"the parameter has the dtype {np.dtype(value.dtype)}, not float64"
+    if value.shape != moment_shape:
+        return f"the parameter has the shape {value.shape}, its moments {moment_shape}"
+    if gradient.dtype.kind not in "fiu":
+        return f"has the dtype {gradient.dtype}, not float64"
+    if gradient.shape != value.shape:
+        return f"has the shape {gradient.shape}, the parameter {value.shape}"
+    if not np.isfinite(gradient).all():
+        return "has a value that is not finite"
+    return ""
+
+
+def _updated(
+    state: AdamWSnapshot,
+    names: tuple[str, ...],
+    held: tuple[Held, ...],
+    gradients: list[Array],
+) -> tuple[list[Held], AdamWSnapshot]:
+    """Every new value, and the state after the step: computed apart and judged."""
+    config = state.config
+    powers = (state.beta1_power * config.beta1, state.beta2_power * config.beta2)
+    known = {moment.name: moment for moment in state.moments}
+    replaced: list[Held] = []
+    moments: list[Moment] = []
+    for index, (name, value, gradient) in enumerate(
+        zip(names, held, gradients, strict=True)
+    ):
+        weight = value.array()
+        moment = known.get(name) or Moment.zero(name, value.shape)
+        new = silently(_adamw, config, powers, weight, moment.arrays(), gradient)
+        if not np.isfinite(new).all():
+            raise NonFiniteUpdate(index, name)
+        weight, first, second = new
+        replaced.append(Held.copy_of(weight, value.revision + 1))
+        moments.append(Moment(name, value.shape, first.tobytes(), second.tobytes()))
+    after = AdamWSnapshot(
+        config=config,
+        step=state.step + 1,
+        beta1_power=powers[0],
+        beta2_power=powers[1],
+        moments=tuple(moments),
+    )
+    return replaced, after
+
+
+def _adamw(
+    config: AdamWConfig,
+    powers: tuple[float, float],
+    weight: Array,
+    moments: tuple[Array, Array],
+    gradient: Array,
+) -> tuple[Array, Array, Array]:
+    """New value, first and second moment of one parameter, each of its shape."""
+    first = config.beta1 * moments[0] + (1 - config.beta1) * gradient
+    second = config.beta2 * moments[1] + (1 - config.beta2) * gradient**2
+    root = np.sqrt(second / (1 - powers[1])) + config.epsilon
+    step = config.learning_rate * (first / (1 - powers[0])) / root
+    decay = config.learning_rate * config.weight_decay * weight
+    return weight - step - decay, first, second
