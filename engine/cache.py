@@ -25,7 +25,6 @@ from engine.session import DecoderSession, Lease
 from engine.stages import Probe
 from engine.work import Work
 
-
 _NO_WORK: Final = Work()
 
 
@@ -116,7 +115,9 @@ class KVCache:
         """A copy of the prefix of every block."""
         length = self.length
         return tuple(
-            LayerRows(rows.keys[:, :length].copy(), rows.values[:, :length].copy(), length)
+            LayerRows(
+                rows.keys[:, :length].copy(), rows.values[:, :length].copy(), length
+            )
             for rows in self._prefix.blocks
         )
 
@@ -175,7 +176,9 @@ class KVCache:
         readers = [self._tenants, *(parameter._readers for parameter in parameters)]
         forget = [reader.discard for reader in readers]
         # One loop in C: a reference that dies before a set has hashed it is an error.
-        deque(map(set.add, readers, map(ref, repeat(session._borrower), forget)), maxlen=0)
+        deque(
+            map(set.add, readers, map(ref, repeat(session._borrower), forget)), maxlen=0
+        )
 
         in_step = [
             index

@@ -10,7 +10,7 @@ import numpy as np
 from engine.arrays import Array
 from engine.config import DecoderConfig
 from engine.errors import ParameterLayout
-from engine.parameters import Parameter
+from engine.parameters import Parameter, held_by
 from engine.request import HasState
 from engine.splitmix import SplitMix64
 
@@ -89,6 +89,13 @@ class Decoder:
         """The parameters in stable order."""
         return self._parameters
 
+    @property
+    def weights(self) -> dict[str, Array]:
+        """Read-only values by name, all of one moment, as a replay takes them."""
+        names = (parameter.name for parameter in self._parameters)
+        held = held_by(self._parameters)
+        return {name: each.array() for name, each in zip(names, held, strict=True)}
+
 
 def layout(config: DecoderConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Name and shape of every parameter, in the one stable order."""
@@ -123,7 +130,10 @@ def _misfit(slot: tuple[str, tuple[int, ...]], parameter: object) -> str:
         return f"is a {type(parameter).__name__}, not a Parameter"
     if parameter.name != name:
         return f"is named {parameter.name}"
-    value = parameter.value
+    return _misfit_value(parameter.value, shape)
+
+
+def _misfit_value(value: Array, shape: tuple[int, ...]) -> str:
     if value.shape != shape:
         return f"has the shape {value.shape}, not {shape}"
     if value.dtype != np.float64:

@@ -4,6 +4,7 @@
 setting in the caller's thread. ``Context.run`` enters and leaves in one operation.
 """
 
+import math
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from engine.arrays import Array
+from engine.arrays import Array, Vector
 from engine.errors import NonFinite
 
 P = ParamSpec("P")
@@ -37,6 +38,11 @@ def raising(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def silently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function; values may become infinite or NaN without a warning."""
     return _SILENT.copy().run(function, *args, **kwargs)
+
+
+def is_surely_finite(values: Vector) -> bool:
+    """Whether the sum of squares is finite: quick, and never true for a bad value."""
+    return math.isfinite(values.dot(values))
 
 
 def require_finite(values: Array) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.arrays import Heads, Matrix, Rotation, Vector
 from engine.errors import ZeroEnergyRow
-from engine.floating import require_finite
+from engine.floating import is_surely_finite, require_finite
 
 AnyHeads = TypeVar("AnyHeads", Matrix, Heads)
 
@@ -102,7 +102,7 @@ def softmax(scores: Heads) -> Heads:
     Raises:
         FloatingPointError: a score is -inf.
     """
-    if np.minimum.reduce(scores, axis=None) == -math.inf:
+    if not is_surely_finite(scores.reshape(-1)) and scores.min() == -math.inf:
         message = "a score is -inf"
         raise FloatingPointError(message)
     weights: Heads = np.exp(scores - np.maximum.reduce(scores, axis=-1, keepdims=True))

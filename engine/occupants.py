@@ -7,9 +7,7 @@ looks at who else is there; the dead are dropped.
 """
 
 import sys
-from collections import deque
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from types import FrameType
 from typing import ParamSpec, TypeVar
 
@@ -20,7 +18,7 @@ T = TypeVar("T")
 
 
 class Occupants(set[FrameType]):
-    """The frames of the calls that are inside; adding and removing are one operation."""
+    """The frames of the calls that are inside."""
 
     __slots__ = ()
 
@@ -47,18 +45,21 @@ def run_inside(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Call a function with a frame of this call inside every place, on no way out.
+    """Call a function while this call's frame is inside every place.
 
-    Entering all places, or leaving them, has no bytecode boundary in between. Leaving
-    is inside the ``try``: a ``finally`` has a boundary before its first operation, at
-    which an interrupt would leave the frame behind, and all that it refers to.
+    Leaving is inside the ``try``: a ``finally`` has a boundary before its first
+    operation, at which an interrupt would leave the frame behind, and with it all that
+    it refers to. No local has the frame, which would then refer to itself.
     """
     try:
-        deque(map(set.add, places, repeat(sys._getframe())), maxlen=0)
+        for place in places:
+            place.add(sys._getframe())
         result = function(*args, **kwargs)
-        deque(map(set.discard, places, repeat(sys._getframe())), maxlen=0)
+        for place in places:
+            place.discard(sys._getframe())
     except BaseException:
-        deque(map(set.discard, places, repeat(sys._getframe())), maxlen=0)
+        for place in places:
+            place.discard(sys._getframe())
         raise
     return result
 

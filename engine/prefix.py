@@ -45,7 +45,9 @@ class Prefix:
     def __init__(self, storage: Array, state: State) -> None:
         """Take over ``storage``, (2, n_layers, n_kv_heads, capacity, head_dim)."""
         self._storage = storage
-        self.blocks = tuple(BlockRows(keys, values) for keys, values in zip(*storage, strict=True))
+        self.blocks = tuple(
+            BlockRows(keys, values) for keys, values in zip(*storage, strict=True)
+        )
         self.state = state
         self.occupants = Occupants()
 

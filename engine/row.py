@@ -8,7 +8,7 @@ import numpy as np
 from engine.arrays import Array, Matrix, Rotation, Vector, read_only_copy
 from engine.config import DecoderConfig
 from engine.errors import NonFinite, StageFailed
-from engine.floating import raising, require_finite, silently
+from engine.floating import is_surely_finite, raising, require_finite, silently
 from engine.layers import (
     attention_scores,
     frequencies,
@@ -138,10 +138,10 @@ class Row:
         yield output
         return output
 
-    def is_finite(self) -> bool:
-        """Whether the logits and the new keys and values are."""
-        new_rows = self.prefix.bits_at(self.position)
-        return bool(np.isfinite(self.logits).all() and np.isfinite(new_rows).all())
+    def is_surely_finite(self) -> bool:
+        """Whether the logits and the new keys and values are, at a glance."""
+        new_rows = self.prefix.bits_at(self.position).reshape(-1)
+        return is_surely_finite(self.logits) and is_surely_finite(new_rows)
 
 
 def _feed_forward(
@@ -180,11 +180,11 @@ def _is_sound(row: Row) -> bool:
     try:
         for place in row.weights.places:  # noqa: B007 # the except clause uses it
             next(stages)
+        return row.is_surely_finite()
     except (FloatingPointError, NonFinite):
         return False
     except Exception as error:
         raise StageFailed(*place) from error
-    return row.is_finite()
 
 
 def _run_watched(row: Row, probe: Probe | None) -> None:

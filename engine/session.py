@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Never, Self, SupportsIndex
+from weakref import ref
 
 from engine.arrays import Vector, read_only_copy
 from engine.errors import (
@@ -56,14 +58,22 @@ class Lease:
 
 
 class DecoderSession:
-    """One decoder and one cache that belong together, until the session is closed.
+    """One decoder and the cache that belongs to it, until the session is closed.
 
-    Made by ``KVCache.bind``. While it is open it holds a read borrow on every parameter.
+    Made by ``KVCache.bind``. While open, it holds a read borrow on every parameter.
     A refused call changes nothing, a failed ``decode`` neither; a failed ``prefill``
     leaves the cache empty. The session works on after both.
     """
 
-    __slots__ = ("__weakref__", "_cache", "_inside", "_lease", "_prefix", "_probe")
+    __slots__ = (
+        "__weakref__",
+        "_cache",
+        "_inside",
+        "_itself",
+        "_lease",
+        "_prefix",
+        "_probe",
+    )
 
     def __init__(self, cache: "KVCache", prefix: Prefix, probe: Probe | None) -> None:
         """Make a closed session; ``KVCache.bind`` opens it."""
@@ -72,9 +82,15 @@ class DecoderSession:
         self._inside = (prefix.occupants,)
         self._probe = probe
         self._lease: Lease | None = None
+        self._itself = ref(self)
 
-    def __enter__(self) -> Self:
-        return self
+    if TYPE_CHECKING:
+
+        def __enter__(self) -> Self: ...
+    else:
+        # The class gives ``with`` a weak reference to the session, and calling that is
+        # no frame: an interrupt on the way in leaves nothing that keeps it open.
+        __enter__ = property(attrgetter("_itself"))
 
     def __exit__(self, *exception: object) -> None:
         self.close()
@@ -164,7 +180,7 @@ class DecoderSession:
         token_ids = exact_prompt(tokens, config.vocab_size)
         n_tokens = len(token_ids)
         expected = scores_between(config, 0, n_tokens)
-        state.work.plus(prefill_work(config, n_tokens, expected))
+        state.work.require_room(prefill_work(config, n_tokens, expected))
 
         newest = self._row(weights, token_ids[0], 0)
         scores_formed = newest.scores_formed
@@ -186,7 +202,7 @@ class DecoderSession:
         if state.length == config.capacity:
             raise CacheFull(config.capacity)
         expected = scores_between(config, state.length, state.length + 1)
-        state.work.plus(decode_work(config, expected))
+        state.work.require_room(decode_work(config, expected))
 
         spare = prefix.bits_at(state.length)
         try:
@@ -211,7 +227,7 @@ class DecoderSession:
         self._lease = None
 
     def _commit(self, newest: Row, done: Work) -> StepOutput:
-        """Make all rows up to the newest one the prefix of every block, in one store."""
+        """Make all rows up to the newest the prefix of every block, in one store."""
         prefix = self._prefix
         position = newest.position
         if self._probe is not None:

@@ -34,6 +34,15 @@ class Work(NamedTuple):
                 raise InvalidConfig(field, given, "must be at most 2^64 - 1")
         return Work._make(map(operator.index, self))
 
+    def require_room(self, more: "Work") -> None:
+        """Refuse what ``plus`` would.
+
+        Raises:
+            WorkOverflow: the first counter that would pass 2^64 - 1; nothing changed.
+        """
+        if max(self) + max(more) > MAX_COUNT:  # a bound; the sums decide
+            self.plus(more)
+
     def plus(self, more: "Work") -> "Work":
         """The sums of two records.
 
@@ -47,9 +56,7 @@ class Work(NamedTuple):
         return total
 
 
-def prefill_work(
-    config: DecoderConfig, n_tokens: int, attention_scores: int
-) -> Work:
+def prefill_work(config: DecoderConfig, n_tokens: int, attention_scores: int) -> Work:
     """What committing a prompt adds."""
     return Work(
         token_forwards=n_tokens,
