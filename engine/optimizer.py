@@ -1,17 +1,15 @@
 """``AdamW``: one step is one transaction over values, revisions and moments."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
+from engine.adamw import AdamWConfig, AdamWSnapshot, Moment, adamw_update
 from engine.arrays import Array
-from engine.config import exact_float
 from engine.errors import (
     DuplicateParameter,
     GradientMismatch,
-    InvalidOptimizerConfig,
     NonFiniteUpdate,
     ParameterBorrowed,
     ParameterSetChanged,
@@ -19,77 +17,6 @@ from engine.errors import (
 from engine.floating import silently
 from engine.occupants import Occupants, run_inside
 from engine.parameters import Held, Parameter, held_by, store_together
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdamWConfig:
-    """Constants of AdamW; every instance is valid.
-
-    Raises:
-        InvalidOptimizerConfig: a constant is out of its domain; nothing was made.
-    """
-
-    learning_rate: float
-    beta1: float
-    beta2: float
-    epsilon: float
-    weight_decay: float
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            given = getattr(self, field.name)
-            number = exact_float(given)
-            if not np.isfinite(number):
-                reason = "must be a finite real number"
-                raise InvalidOptimizerConfig(field.name, given, reason)
-            object.__setattr__(self, field.name, number)
-        self._require("learning_rate", "must be > 0", holds=self.learning_rate > 0)
-        self._require("beta1", "must be in [0, 1)", holds=0 <= self.beta1 < 1)
-        self._require("beta2", "must be in [0, 1)", holds=0 <= self.beta2 < 1)
-        self._require("epsilon", "must be > 0", holds=self.epsilon > 0)
-        self._require("weight_decay", "must be >= 0", holds=self.weight_decay >= 0)
-        shrinks = self.weight_decay == 0 or 0 < self.learning_rate * self.weight_decay < 1
-        reason = "times learning_rate must be between 0 and 1"
-        self._require("weight_decay", reason, holds=shrinks)
-
-    def _require(self, field: str, reason: str, *, holds: bool) -> None:
-        if not holds:
-            raise InvalidOptimizerConfig(field, getattr(self, field), reason)
-
-
-class Moment(NamedTuple):
-    """The two moments of one parameter, as row-major float64 bytes."""
-
-    name: str
-    shape: tuple[int, ...]
-    first: bytes
-    second: bytes
-
-    @classmethod
-    def zero(cls, name: str, shape: tuple[int, ...]) -> Self:
-        """The moments before the first step."""
-        zeros = np.zeros(shape).tobytes()
-        return cls(name, shape, zeros, zeros)
-
-    def arrays(self) -> tuple[Array, Array]:
-        """First and second moment, in the parameter's shape."""
-        first: Array = np.ndarray(self.shape, np.float64, self.first)
-        second: Array = np.ndarray(self.shape, np.float64, self.second)
-        return first, second
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdamWSnapshot:
-    """All that an optimizer knows; compares with ``==``.
-
-    ``beta1_power`` and ``beta2_power`` are the running products after ``step`` steps.
-    """
-
-    config: AdamWConfig
-    step: int
-    beta1_power: float
-    beta2_power: float
-    moments: tuple[Moment, ...]
 
 
 class AdamW:
@@ -154,9 +81,7 @@ class AdamW:
             if others or parameter._readers or parameter._held is not value:
                 raise ParameterBorrowed(parameter.name)
         attributes = ["_held"] * len(names)
-        store_together(
-            [*parameters, self], [*attributes, "_state"], [*replaced, after]
-        )
+        store_together([*parameters, self], [*attributes, "_state"], [*replaced, after])
         return after.step
 
 
@@ -233,7 +158,7 @@ def _updated(
     ):
         weight = value.array()
         moment = known.get(name) or Moment.zero(name, value.shape)
-        new = silently(_adamw, config, powers, weight, moment.arrays(), gradient)
+        new = silently(adamw_update, config, powers, weight, moment.arrays(), gradient)
         if not np.isfinite(new).all():
             raise NonFiniteUpdate(index, name)
         weight, first, second = new
@@ -247,19 +172,3 @@ def _updated(
         moments=tuple(moments),
     )
     return replaced, after
-
-
-def _adamw(
-    config: AdamWConfig,
-    powers: tuple[float, float],
-    weight: Array,
-    moments: tuple[Array, Array],
-    gradient: Array,
-) -> tuple[Array, Array, Array]:
-    """New value, first and second moment of one parameter, each of its shape."""
-    first = config.beta1 * moments[0] + (1 - config.beta1) * gradient
-    second = config.beta2 * moments[1] + (1 - config.beta2) * gradient**2
-    root = np.sqrt(second / (1 - powers[1])) + config.epsilon
-    step = config.learning_rate * (first / (1 - powers[0])) / root
-    decay = config.learning_rate * config.weight_decay * weight
-    return weight - step - decay, first, second
