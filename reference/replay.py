@@ -1,0 +1,164 @@
+"""The decoder made naive on purpose: every call replays the complete prefix.
+
+Nothing is kept between calls, so nothing can be kept wrongly. Position t sees positions
+0 … t because a loop says so; what a stage made is judged before it is returned.
+"""
+
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
+
+import numpy as np
+
+from engine import errors
+from engine.config import DecoderConfig
+from engine.stages import Place, Stage
+
+Real: TypeAlias = np.float64 | np.longdouble
+Reals: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Real]]  # any rank
+Rows: TypeAlias = np.ndarray[tuple[int, int], np.dtype[Real]]  # (n_tokens, features)
+Heads: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[Real]]  # (heads, *rows)
+Weights: TypeAlias = Mapping[str, Reals]
+Tokens: TypeAlias = Iterable[SupportsIndex]
+_Reals = TypeVar("_Reals", bound=Reals)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replay:
+    """All that one prefix amounts to; keys are rotated, masked scores are counted.
+
+    logits: (n_tokens, vocab_size); each block's rows: (n_kv_heads, n_tokens, head_dim)
+    """
+
+    logits: Rows
+    keys: tuple[Heads, ...]
+    values: tuple[Heads, ...]
+    attention_scores: int
+
+
+@np.errstate(all="ignore")  # every stage's result is judged instead
+def replay(
+    config: DecoderConfig,
+    weights: Weights,
+    token_ids: Tokens,
+    dtype: type[Real] = np.float64,
+) -> Replay:
+    """Compute all about a prefix from its tokens alone, every step in ``dtype``."""
+    tokens = checked_prompt(config, token_ids)
+    weights = {name: np.asarray(value, dtype) for name, value in weights.items()}
+    table = weights["token_embedding.weight"]
+    x: Rows = _finite((Stage.EMBEDDING, None), np.stack([table[i] for i in tokens]))
+    keys, values, attention_scores = [], [], 0
+    for layer in range(config.n_layers):
+        change, k, v, scores = _attention(config, weights, layer, x)
+        x = _finite((Stage.ATTENTION_RESIDUAL, layer), x + change)
+        change = _feed_forward(config, weights, layer, x)
+        x = _finite((Stage.FFN_RESIDUAL, layer), x + change)
+        keys.append(k)
+        values.append(v)
+        attention_scores += scores.size
+    n = _rms_norm((Stage.FINAL_NORM, None), config, x, weights["final_norm.gain"])
+    logits = _project((Stage.LOGITS, None), n, table.T)
+    return Replay(logits, tuple(keys), tuple(values), attention_scores)
+
+
+def checked_prompt(config: DecoderConfig, token_ids: Tokens) -> tuple[int, ...]:
+    """The prompt as plain integers; its first fault is raised instead."""
+    prompt = tuple(token_ids)
+    if not prompt:
+        raise errors.EmptyPrompt
+    if len(prompt) > config.capacity:
+        raise errors.PromptTooLong(len(prompt), config.capacity)
+    history: list[int] = []
+    for position, token_id in enumerate(map(integer, prompt)):
+        if not 0 <= token_id < config.vocab_size:
+            raise errors.PromptTokenOutOfRange(position, token_id, config.vocab_size)
+        history.append(token_id)
+    return tuple(history)
+
+
+def integer(value: SupportsIndex) -> int:
+    """The integer that ``value`` is; ``bool`` is none."""
+    if isinstance(value, bool):
+        raise TypeError(f"{value} is no integer")
+    return operator.index(value)
+
+
+def _attention(
+    config: DecoderConfig, weights: Weights, layer: int, x: Rows
+) -> tuple[Rows, Heads, Heads, Heads]:
+    """What attention adds, its keys and values, and its dense grid of scores a head."""
+    block = f"blocks.{layer}.attention"
+    gain = weights[f"{block}_norm.gain"]
+    n = _rms_norm((Stage.ATTENTION_NORM, layer), config, x, gain)
+    queries = _project((Stage.QUERY, layer), n, weights[f"{block}.query.weight"])
+    keys = _project((Stage.KEY, layer), n, weights[f"{block}.key.weight"])
+    values = _project((Stage.VALUE, layer), n, weights[f"{block}.value.weight"])
+    q = _rotated((Stage.QUERY_ROTATION, layer), config, queries)
+    k = _rotated((Stage.KEY_ROTATION, layer), config, keys)
+    v = np.stack(np.split(values, config.n_kv_heads, axis=1))
+    scores = np.zeros((config.n_heads, len(x), len(x)), x.dtype)
+    shares, mixture = np.zeros_like(scores), np.zeros_like(q)
+    for head, position in np.ndindex(config.n_heads, len(x)):
+        shared, visible = head // config.group_size, slice(position + 1)
+        products = k[shared] @ q[head, position]
+        scores[head, position] = products / np.sqrt(x.dtype.type(config.head_dim))
+        seen = scores[head, position, visible]
+        exponentials = np.exp(seen - seen.max())
+        shares[head, position, visible] = exponentials / exponentials.sum()
+        mixture[head, position] = shares[head, position, visible] @ v[shared, visible]
+    _finite((Stage.SCORES, layer), np.tril(scores))  # nobody looks at the others
+    _finite((Stage.WEIGHTS, layer), shares)
+    merged = np.concatenate(_finite((Stage.MIXTURE, layer), mixture), axis=1)
+    change = _project((Stage.OUTPUT, layer), merged, weights[f"{block}.output.weight"])
+    return change, k, v, scores
+
+
+def _feed_forward(config: DecoderConfig, weights: Weights, layer: int, x: Rows) -> Rows:
+    block = f"blocks.{layer}.ffn"
+    n = _rms_norm((Stage.FFN_NORM, layer), config, x, weights[f"{block}_norm.gain"])
+    gate = _project((Stage.GATE, layer), n, weights[f"{block}.gate.weight"])
+    up = _project((Stage.UP, layer), n, weights[f"{block}.up.weight"])
+    decay = np.exp(-np.abs(gate))  # overflows for no gate, whatever its sign
+    silu = gate * np.where(gate >= 0, 1 / (1 + decay), decay / (1 + decay))
+    product = _finite((Stage.PRODUCT, layer), silu * up)
+    return _project((Stage.DOWN, layer), product, weights[f"{block}.down.weight"])
+
+
+def _rms_norm(place: Place, config: DecoderConfig, x: Rows, gain: Reals) -> Rows:
+    epsilon, normed = x.dtype.type(config.rms_epsilon), np.zeros_like(x)
+    for position, row in enumerate(x):
+        mean_square: Reals = np.mean(row * row, keepdims=True)
+        if _finite(place, mean_square)[0] == 0 == epsilon:
+            _fail(place, errors.ZeroEnergyRow(position))
+        normed[position] = row / np.sqrt(mean_square + epsilon) * gain
+    return _finite(place, normed)
+
+
+def _project(place: Place, x: Rows, matrix: Reals) -> Rows:
+    return _finite(place, np.stack([row @ matrix for row in x]))
+
+
+def _rotated(place: Place, config: DecoderConfig, x: Rows) -> Heads:
+    """The rows by head, each adjacent pair turned by position times frequency."""
+    real, width = x.dtype.type, config.head_dim
+    exponents: Reals = -np.arange(0, width, 2) / real(width)
+    frequencies = real(config.rope_base) ** exponents
+    heads: Heads = np.stack(np.split(x, x.shape[1] // width, axis=1))
+    for head, position in np.ndindex(len(heads), len(x)):
+        angles, row = real(position) * frequencies, heads[head, position].copy()
+        cos, sin = np.cos(angles), np.sin(angles)
+        heads[head, position, 0::2] = row[0::2] * cos - row[1::2] * sin
+        heads[head, position, 1::2] = row[0::2] * sin + row[1::2] * cos
+    return _finite(place, heads)
+
+
+def _finite(place: Place, made: _Reals) -> _Reals:
+    for index in np.flatnonzero(~np.isfinite(made)).tolist():
+        _fail(place, errors.NonFinite(index, float(made.flat[index])))
+    return made
+
+
+def _fail(place: Place, cause: errors.EngineError) -> NoReturn:
+    raise errors.StageFailed(*place) from cause
