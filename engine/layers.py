@@ -1,6 +1,7 @@
 """The decoder's arithmetic for one row: pure functions of arrays."""
 
 import math
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import numpy as np
@@ -41,6 +42,7 @@ def rms_norm(x: Vector, gain: Vector, epsilon: float, position: int) -> Vector:
     return normed
 
 
+@lru_cache(maxsize=64)
 def frequencies(head_dim: int, base: float) -> Vector:
     """The angle by which each pair of features turns in one position, (head_dim / 2,).
 
@@ -49,15 +51,18 @@ def frequencies(head_dim: int, base: float) -> Vector:
     """
     exponents = np.arange(0, head_dim, 2, dtype=np.float64) / -head_dim
     turns: Vector = np.power(base, exponents)
+    turns.flags.writeable = False
     return turns
 
 
-def rotation(position: int, turns: Vector) -> Rotation:
-    """One position's rotation of every pair, (head_dim / 2,)."""
-    angles = position * turns
-    unit: Rotation = np.empty(len(turns), dtype=np.complex128)
+@lru_cache(maxsize=8192)
+def rotation(position: int, head_dim: int, base: float) -> Rotation:
+    """One position's rotation of every pair, (head_dim / 2,); the same for all rows."""
+    angles = position * frequencies(head_dim, base)
+    unit: Rotation = np.empty(len(angles), dtype=np.complex128)
     np.cos(angles, out=unit.real)
     np.sin(angles, out=unit.imag)
+    unit.flags.writeable = False
     return unit
 
 

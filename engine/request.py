@@ -35,7 +35,7 @@ class GenerationRequest:
     max_new_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class GenerationStep:
     """One chosen token, and the draw that chose it from its interval.
 

@@ -11,7 +11,6 @@ from engine.errors import NonFinite, StageFailed
 from engine.floating import is_surely_finite, raising, require_finite, silently
 from engine.layers import (
     attention_scores,
-    frequencies,
     rms_norm,
     rotate,
     rotation,
@@ -43,7 +42,6 @@ class Weights(NamedTuple):
     embedding: Matrix
     blocks: tuple[BlockWeights, ...]
     final_norm: Vector
-    turns: Vector
     places: tuple[Place, ...]
 
     @classmethod
@@ -56,9 +54,8 @@ class Weights(NamedTuple):
         size = len(BlockWeights._fields)
         starts = range(1, len(values) - 1, size)
         blocks = tuple(BlockWeights(*ranked[at : at + size]) for at in starts)
-        turns = silently(frequencies, config.head_dim, config.rope_base)
         places = row_places(config.n_layers)
-        return cls(config, ranked[0], blocks, ranked[-1], turns, places)
+        return cls(config, ranked[0], blocks, ranked[-1], places)
 
 
 class Row:
@@ -88,11 +85,12 @@ class Row:
     def stages(self) -> Iterator[Array]:
         """Compute stage by stage, giving each value in the order of ``row_places``."""
         weights = self.weights
-        epsilon = weights.config.rms_epsilon
+        config = weights.config
+        epsilon = config.rms_epsilon
         self.scores_formed = 0
         x: Vector = weights.embedding[self.token_id]
         yield x
-        unit = rotation(self.position, weights.turns)
+        unit = rotation(self.position, config.head_dim, config.rope_base)
         for block, rows in zip(weights.blocks, self.prefix.blocks, strict=True):
             normed = rms_norm(x, block.attention_norm, epsilon, self.position)
             yield normed

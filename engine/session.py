@@ -57,6 +57,17 @@ class Lease:
     weights: Weights
 
 
+class _Entry(property):
+    """What ``with`` calls to enter: no frame that an interrupt could leave behind.
+
+    ``with`` gets a weak reference to the session from here, and calling that gives the
+    session. Whoever asks the class instead, as ``ExitStack`` does, calls this.
+    """
+
+    def __call__(self, session: "DecoderSession") -> "DecoderSession":
+        return session
+
+
 class DecoderSession:
     """One decoder and the cache that belongs to it, until the session is closed.
 
@@ -88,9 +99,7 @@ class DecoderSession:
 
         def __enter__(self) -> Self: ...
     else:
-        # The class gives ``with`` a weak reference to the session, and calling that is
-        # no frame: an interrupt on the way in leaves nothing that keeps it open.
-        __enter__ = property(attrgetter("_itself"))
+        __enter__ = _Entry(attrgetter("_itself"))
 
     def __exit__(self, *exception: object) -> None:
         self.close()

@@ -18,7 +18,7 @@ from engine.config import DecoderConfig
 from engine.decoder import Decoder
 from engine.errors import StageFailed, TargetCountMismatch, TargetOutOfRange
 from engine.floating import require_finite, silently
-from engine.layers import rms_norm
+from engine.layers import frequencies, rms_norm
 from engine.parameters import held_by
 from engine.row import BlockWeights, Weights
 from engine.stages import Stage
@@ -114,14 +114,16 @@ def _stages(
     weights: Weights, tokens: tuple[int, ...], targets: tuple[int, ...]
 ) -> Iterator[Array]:
     """Compute all positions stage by stage, giving each value, the loss at the end."""
-    epsilon = weights.config.rms_epsilon
-    angles = np.outer(np.arange(len(tokens)), weights.turns)
+    config = weights.config
+    epsilon = config.rms_epsilon
+    turns = frequencies(config.head_dim, config.rope_base)
+    angles = np.outer(np.arange(len(tokens)), turns)
     x: Matrix = weights.embedding[np.array(tokens)]
     yield x
     for block in weights.blocks:
         normed = _rms_norm(x, block.attention_norm, epsilon)
         yield normed
-        x = x + (yield from _attention(normed, block, weights.config, angles))
+        x = x + (yield from _attention(normed, block, config, angles))
         yield x
         normed = _rms_norm(x, block.ffn_norm, epsilon)
         yield normed

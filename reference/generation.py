@@ -1,108 +1,95 @@
 """Generation by replay: every decision reads the complete prefix again."""
 
 import math
-from itertools import accumulate
 from numbers import Real
 
 from engine import errors
+from engine import request as data
 from engine.config import DecoderConfig, exact_float
-from engine.request import (
-    Generation,
-    GenerationRequest,
-    GenerationStep,
-    GenerationWork,
-    HasState,
-    Mode,
-    TopK,
-)
-from reference.replay import Tokens, Weights, checked_prompt, integer, replay
+from reference.replay import Replay, Tokens, Weights, checked_prompt, integer, replay
 
 
 def generate_by_replay(
     config: DecoderConfig,
     weights: Weights,
     prompt: Tokens,
-    request: GenerationRequest,
-    rng: HasState,
-) -> Generation:
+    request: data.GenerationRequest,
+    rng: data.HasState,
+) -> data.Generation:
     """Extend ``prompt`` as asked; a refusal or failure leaves ``rng`` where it was."""
     start = checked_prompt(config, prompt)
-    request = _judged(config, request)
-    history, steps, state, stop = list(start), list[GenerationStep](), rng.state, ""
-    while not stop and request.max_new_tokens:
-        logits = replay(config, weights, history).logits[-1].tolist()
-        step, state = _decision(len(history), logits, request.mode, state)
+    request = _exact(config.vocab_size, request)
+    history, steps, state = list(start), list[data.GenerationStep](), rng.state
+    room = config.capacity + 1 - len(start)  # the last token is decided, never read
+    stop = "token-limit" if request.max_new_tokens <= room else "context-limit"
+    for _ in range(min(request.max_new_tokens, room)):
+        step, state = _step(replay(config, weights, history), request.mode, state)
         steps.append(step)
         history.append(step.token_id)
         if step.token_id == request.eos_token:
             stop = "eos"
-        elif len(steps) == request.max_new_tokens:
-            stop = "token-limit"
-        elif len(history) > config.capacity:
-            stop = "context-limit"
+            break
     rng.state = state
-    return Generation(
+    first, last = (len(start), len(history) - 1) if steps else (0, 0)
+    layers, lanes = config.n_layers, config.n_layers * config.n_heads
+    return data.Generation(
         prompt=start,
         generated=tuple(history[len(start) :]),
         steps=tuple(steps),
-        stop=stop or "token-limit",
-        final_length=steps[-1].prefix_length if steps else 0,
-        work=_work(config, [step.prefix_length for step in steps]),
+        stop=stop,
+        final_length=last,
+        work=data.GenerationWork(
+            prefill_tokens=first,
+            decode_tokens=last - first,
+            layer_caches=layers,
+            cache_appends=layers * last,
+            qkv_projection_rows=3 * layers * last,
+            cached_attention_scores=lanes * last * (last + 1) // 2,
+            replayed_attention_scores=lanes * sum(s.prefix_length**2 for s in steps),
+        ),
     )
 
 
-def _judged(config: DecoderConfig, request: GenerationRequest) -> GenerationRequest:
+def _exact(vocab_size: int, request: data.GenerationRequest) -> data.GenerationRequest:
     """The request in plain numbers; its first fault is raised instead."""
     eos, mode = request.eos_token, request.mode
-    if eos is not None and not 0 <= (eos := integer(eos)) < config.vocab_size:
-        raise errors.EosTokenOutOfRange(eos, config.vocab_size)
-    if isinstance(mode, TopK):
+    if eos is not None and not 0 <= (eos := integer(eos)) < vocab_size:
+        raise errors.EosTokenOutOfRange(eos, vocab_size)
+    if isinstance(mode, data.TopK):
         temperature: object = mode.temperature
         if not isinstance(temperature, Real):
             raise TypeError(f"{temperature!r} is no real number")
         if not 0 < (number := exact_float(temperature)) < math.inf:
             raise errors.InvalidTemperature(temperature)
-        mode = TopK(temperature=number, k=integer(mode.k))
-        if not 1 <= mode.k <= config.vocab_size:
-            raise errors.InvalidTopK(mode.k, config.vocab_size)
+        mode = data.TopK(temperature=number, k=integer(mode.k))
+        if not 1 <= mode.k <= vocab_size:
+            raise errors.InvalidTopK(mode.k, vocab_size)
     if (budget := integer(request.max_new_tokens)) < 0:
         raise errors.InvalidBudget(budget)
-    return GenerationRequest(mode=mode, eos_token=eos, max_new_tokens=budget)
+    return data.GenerationRequest(mode=mode, eos_token=eos, max_new_tokens=budget)
 
 
-def _decision(
-    length: int, logits: list[float], mode: Mode, state: int
-) -> tuple[GenerationStep, int]:
+def _step(read: Replay, mode: data.Mode, state: int) -> tuple[data.GenerationStep, int]:
     """One chosen token, and the generator's state after it."""
+    length, logits = len(read.logits), read.logits[-1].tolist()
     ranked = sorted(range(len(logits)), key=lambda i: (-logits[i], i))
-    token_id, draw, start, end = ranked[0], None, 0.0, 1.0
-    if isinstance(mode, TopK):
-        shares = _shares([logits[i] for i in ranked], mode)
-        walk = sorted((i, p) for i, p in zip(ranked, shares, strict=False) if p > 0)
-        ends = [*accumulate(p for _, p in walk[:-1]), 1.0]
-        state, draw = _unit_draw(state)
-        chosen = next(place for place, end in enumerate(ends) if draw < end)
-        token_id, start, end = walk[chosen][0], [0.0, *ends][chosen], ends[chosen]
-    return GenerationStep(
-        prefix_length=length,
-        token_id=token_id,
-        unit_draw=draw,
-        interval_start=start,
-        interval_end=end,
-    ), state
-
-
-def _shares(ranked: list[float], mode: TopK) -> list[float]:
-    """Probabilities of the first ``k``, by a Kahan sum in rank order."""
-    top, heat, weights = ranked[0], mode.temperature, [1.0]
-    for logit in ranked[1 : mode.k]:
-        gap = (logit - top) / heat if heat < 1 else logit / heat - top / heat
-        weights.append(math.exp(gap))
+    if not isinstance(mode, data.TopK):
+        return data.GenerationStep(length, ranked[0], None, 0.0, 1.0), state
+    top, heat, weights = logits[ranked[0]], mode.temperature, dict[int, float]()
     total = excess = 0.0
-    for weight in weights:
-        part = weight - excess
+    for i in ranked[: mode.k]:
+        gap = (logits[i] - top) / heat if heat < 1 else logits[i] / heat - top / heat
+        weights[i] = math.exp(gap)
+        part = weights[i] - excess  # a Kahan sum, in rank order
         excess, total = (total + part - total) - part, total + part
-    return [weight / total for weight in weights]
+    walk = sorted((i, w / total) for i, w in weights.items() if w / total > 0)
+    state, draw = _unit_draw(state)
+    end = 0.0
+    while True:
+        token_id, share = walk.pop(0)
+        start, end = end, end + share if walk else 1.0
+        if draw < end:
+            return data.GenerationStep(length, token_id, draw, start, end), state
 
 
 def _unit_draw(state: int) -> tuple[int, float]:
@@ -111,18 +98,3 @@ def _unit_draw(state: int) -> tuple[int, float]:
     word = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
     word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
     return state, ((word ^ word >> 31) >> 11) * 2.0**-53
-
-
-def _work(config: DecoderConfig, prefixes: list[int]) -> GenerationWork:
-    """What a cache would have cost, and what the replays did cost, by formula."""
-    first, last = (prefixes[0], prefixes[-1]) if prefixes else (0, 0)
-    layers, lanes = config.n_layers, config.n_layers * config.n_heads
-    return GenerationWork(
-        prefill_tokens=first,
-        decode_tokens=last - first,
-        layer_caches=layers,
-        cache_appends=layers * last,
-        qkv_projection_rows=3 * layers * last,
-        cached_attention_scores=lanes * last * (last + 1) // 2,
-        replayed_attention_scores=lanes * sum(prefix**2 for prefix in prefixes),
-    )

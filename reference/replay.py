@@ -1,13 +1,12 @@
 """The decoder made naive on purpose: every call replays the complete prefix.
 
-Nothing is kept between calls, so nothing can be kept wrongly. Position t sees positions
-0 … t because a loop says so; what a stage made is judged before it is returned.
+Nothing is kept, so nothing is kept wrongly. What a stage made is judged at once.
 """
 
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn, SupportsIndex, TypeAlias, TypeVar
+from typing import SupportsIndex, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -26,14 +25,11 @@ _Reals = TypeVar("_Reals", bound=Reals)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """All that one prefix amounts to; keys are rotated, masked scores are counted.
+    """All that one prefix amounts to; masked scores are counted."""
 
-    logits: (n_tokens, vocab_size); each block's rows: (n_kv_heads, n_tokens, head_dim)
-    """
-
-    logits: Rows
-    keys: tuple[Heads, ...]
-    values: tuple[Heads, ...]
+    logits: Rows  # (n_tokens, vocab_size)
+    keys: tuple[Heads, ...]  # a block: (n_kv_heads, n_tokens, head_dim), rotated
+    values: tuple[Heads, ...]  # a block: (n_kv_heads, n_tokens, head_dim)
     attention_scores: int
 
 
@@ -51,31 +47,36 @@ def replay(
     x: Rows = _finite((Stage.EMBEDDING, None), np.stack([table[i] for i in tokens]))
     keys, values, attention_scores = [], [], 0
     for layer in range(config.n_layers):
-        change, k, v, scores = _attention(config, weights, layer, x)
-        x = _finite((Stage.ATTENTION_RESIDUAL, layer), x + change)
-        change = _feed_forward(config, weights, layer, x)
-        x = _finite((Stage.FFN_RESIDUAL, layer), x + change)
+        own = {name.removeprefix(f"blocks.{layer}."): weights[name] for name in weights}
+        x, k, v, scores = _attention(config, own, layer, x)
         keys.append(k)
         values.append(v)
         attention_scores += scores.size
+        n = _rms_norm((Stage.FFN_NORM, layer), config, x, own["ffn_norm.gain"])
+        gate = _finite((Stage.GATE, layer), n @ own["ffn.gate.weight"])
+        up = _finite((Stage.UP, layer), n @ own["ffn.up.weight"])
+        decay = np.exp(-np.abs(gate))  # overflows for no gate, whatever its sign
+        silu = np.where(gate >= 0, gate, gate * decay) / (1 + decay)
+        product = _finite((Stage.PRODUCT, layer), silu * up)
+        change = _finite((Stage.DOWN, layer), product @ own["ffn.down.weight"])
+        x = _finite((Stage.FFN_RESIDUAL, layer), x + change)
     n = _rms_norm((Stage.FINAL_NORM, None), config, x, weights["final_norm.gain"])
-    logits = _project((Stage.LOGITS, None), n, table.T)
+    logits = _finite((Stage.LOGITS, None), n @ table.T)
     return Replay(logits, tuple(keys), tuple(values), attention_scores)
 
 
 def checked_prompt(config: DecoderConfig, token_ids: Tokens) -> tuple[int, ...]:
     """The prompt as plain integers; its first fault is raised instead."""
-    prompt = tuple(token_ids)
+    prompt, exact = tuple(token_ids), list[int]()
     if not prompt:
         raise errors.EmptyPrompt
     if len(prompt) > config.capacity:
         raise errors.PromptTooLong(len(prompt), config.capacity)
-    history: list[int] = []
     for position, token_id in enumerate(map(integer, prompt)):
         if not 0 <= token_id < config.vocab_size:
             raise errors.PromptTokenOutOfRange(position, token_id, config.vocab_size)
-        history.append(token_id)
-    return tuple(history)
+        exact.append(token_id)
+    return tuple(exact)
 
 
 def integer(value: SupportsIndex) -> int:
@@ -86,15 +87,13 @@ def integer(value: SupportsIndex) -> int:
 
 
 def _attention(
-    config: DecoderConfig, weights: Weights, layer: int, x: Rows
+    config: DecoderConfig, own: Weights, layer: int, x: Rows
 ) -> tuple[Rows, Heads, Heads, Heads]:
-    """What attention adds, its keys and values, and its dense grid of scores a head."""
-    block = f"blocks.{layer}.attention"
-    gain = weights[f"{block}_norm.gain"]
-    n = _rms_norm((Stage.ATTENTION_NORM, layer), config, x, gain)
-    queries = _project((Stage.QUERY, layer), n, weights[f"{block}.query.weight"])
-    keys = _project((Stage.KEY, layer), n, weights[f"{block}.key.weight"])
-    values = _project((Stage.VALUE, layer), n, weights[f"{block}.value.weight"])
+    """The stream after attention; keys, values and dense grids of scores by head."""
+    n = _rms_norm((Stage.ATTENTION_NORM, layer), config, x, own["attention_norm.gain"])
+    queries = _finite((Stage.QUERY, layer), n @ own["attention.query.weight"])
+    keys = _finite((Stage.KEY, layer), n @ own["attention.key.weight"])
+    values = _finite((Stage.VALUE, layer), n @ own["attention.value.weight"])
     q = _rotated((Stage.QUERY_ROTATION, layer), config, queries)
     k = _rotated((Stage.KEY_ROTATION, layer), config, keys)
     v = np.stack(np.split(values, config.n_kv_heads, axis=1))
@@ -111,19 +110,8 @@ def _attention(
     _finite((Stage.SCORES, layer), np.tril(scores))  # nobody looks at the others
     _finite((Stage.WEIGHTS, layer), shares)
     merged = np.concatenate(_finite((Stage.MIXTURE, layer), mixture), axis=1)
-    change = _project((Stage.OUTPUT, layer), merged, weights[f"{block}.output.weight"])
-    return change, k, v, scores
-
-
-def _feed_forward(config: DecoderConfig, weights: Weights, layer: int, x: Rows) -> Rows:
-    block = f"blocks.{layer}.ffn"
-    n = _rms_norm((Stage.FFN_NORM, layer), config, x, weights[f"{block}_norm.gain"])
-    gate = _project((Stage.GATE, layer), n, weights[f"{block}.gate.weight"])
-    up = _project((Stage.UP, layer), n, weights[f"{block}.up.weight"])
-    decay = np.exp(-np.abs(gate))  # overflows for no gate, whatever its sign
-    silu = gate * np.where(gate >= 0, 1 / (1 + decay), decay / (1 + decay))
-    product = _finite((Stage.PRODUCT, layer), silu * up)
-    return _project((Stage.DOWN, layer), product, weights[f"{block}.down.weight"])
+    change = _finite((Stage.OUTPUT, layer), merged @ own["attention.output.weight"])
+    return _finite((Stage.ATTENTION_RESIDUAL, layer), x + change), k, v, scores
 
 
 def _rms_norm(place: Place, config: DecoderConfig, x: Rows, gain: Reals) -> Rows:
@@ -131,20 +119,15 @@ def _rms_norm(place: Place, config: DecoderConfig, x: Rows, gain: Reals) -> Rows
     for position, row in enumerate(x):
         mean_square: Reals = np.mean(row * row, keepdims=True)
         if _finite(place, mean_square)[0] == 0 == epsilon:
-            _fail(place, errors.ZeroEnergyRow(position))
+            raise errors.StageFailed(*place) from errors.ZeroEnergyRow(position)
         normed[position] = row / np.sqrt(mean_square + epsilon) * gain
     return _finite(place, normed)
-
-
-def _project(place: Place, x: Rows, matrix: Reals) -> Rows:
-    return _finite(place, np.stack([row @ matrix for row in x]))
 
 
 def _rotated(place: Place, config: DecoderConfig, x: Rows) -> Heads:
     """The rows by head, each adjacent pair turned by position times frequency."""
     real, width = x.dtype.type, config.head_dim
-    exponents: Reals = -np.arange(0, width, 2) / real(width)
-    frequencies = real(config.rope_base) ** exponents
+    frequencies = real(config.rope_base) ** (-np.arange(0, width, 2) / real(width))
     heads: Heads = np.stack(np.split(x, x.shape[1] // width, axis=1))
     for head, position in np.ndindex(len(heads), len(x)):
         angles, row = real(position) * frequencies, heads[head, position].copy()
@@ -155,10 +138,7 @@ def _rotated(place: Place, config: DecoderConfig, x: Rows) -> Heads:
 
 
 def _finite(place: Place, made: _Reals) -> _Reals:
-    for index in np.flatnonzero(~np.isfinite(made)).tolist():
-        _fail(place, errors.NonFinite(index, float(made.flat[index])))
+    if (bad := np.flatnonzero(~np.isfinite(made))).size:
+        cause = errors.NonFinite(int(bad[0]), float(made.flat[bad[0]]))
+        raise errors.StageFailed(*place) from cause
     return made
-
-
-def _fail(place: Place, cause: errors.EngineError) -> NoReturn:
-    raise errors.StageFailed(*place) from cause

@@ -130,7 +130,8 @@ def test_report_sees_a_draw_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_report_sees_other_logits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.row.rotation", lambda _, turns: np.exp(0j * turns))
+    unit = np.ones(chapter.CONFIG.head_dim // 2, dtype=np.complex128)
+    monkeypatch.setattr("engine.row.rotation", lambda *_: unit)
 
     with pytest.raises(AssertionError):
         chapter.run_chapter()

@@ -31,15 +31,15 @@ HUNT = settings(
 def position_is_one_too_high(patch: pytest.MonkeyPatch) -> None:
     """Logits cannot see it: only differences of positions matter to them."""
 
-    def shifted(position: int, turns: Vector) -> Rotation:
-        return rotation(position + 1, turns)
+    def shifted(position: int, head_dim: int, base: float) -> Rotation:
+        return rotation(position + 1, head_dim, base)
 
     patch.setattr("engine.row.rotation", shifted)
 
 
 def position_stays_at_the_prompt(patch: pytest.MonkeyPatch) -> None:
-    def stuck(position: int, turns: Vector) -> Rotation:
-        return rotation(min(position, 1), turns)
+    def stuck(position: int, head_dim: int, base: float) -> Rotation:
+        return rotation(min(position, 1), head_dim, base)
 
     patch.setattr("engine.row.rotation", stuck)
 

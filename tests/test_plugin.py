@@ -1,0 +1,46 @@
+"""The hunts' settings, whatever Hypothesis makes of its surroundings."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from properties.plugin import PROFILES, hunting_settings
+
+SHOWN = """
+from hypothesis import settings
+from properties.plugin import hunting_settings
+if {profile!r}:
+    settings.load_profile({profile!r})
+chosen = hunting_settings()
+print(chosen.max_examples, chosen.derandomize, chosen.database is None,
+      chosen.deadline, len(chosen.suppress_health_check))
+"""
+
+
+def shown_settings(profile: str, ci: str) -> str:
+    """The settings of a hunt in a new process."""
+    environment = {**os.environ, "CI": ci}
+    command = [sys.executable, "-c", SHOWN.format(profile=profile)]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize("ci", ["", "1", "true"])
+@pytest.mark.parametrize(
+    ("profile", "examples"), [("", 100), ("quick", 20), ("deep", 3_000)]
+)
+def test_hunts_run_on_fresh_seeds_and_keep_what_failed(
+    profile: str, examples: int, ci: str
+) -> None:
+    assert shown_settings(profile, ci) == f"{examples} False False None 0"
+
+
+def test_hunt_is_default_when_another_profile_is_loaded() -> None:
+    assert shown_settings("ci", "") == "100 False False None 0"
+
+
+def test_hunt_follows_the_profile_of_this_run() -> None:
+    assert hunting_settings() in PROFILES.values()
