@@ -17,11 +17,12 @@ from engine.errors import (
     ParameterMismatch,
     ParameterRevisionMismatch,
 )
+from engine.lease import Lease
 from engine.occupants import run_inside
 from engine.parameters import Parameter, held_by
 from engine.prefix import Prefix
 from engine.row import Weights
-from engine.session import DecoderSession, Lease
+from engine.session import DecoderSession
 from engine.stages import Probe
 from engine.work import Work
 

@@ -15,6 +15,7 @@ from engine.errors import (
     SessionClosed,
     StageFailed,
 )
+from engine.lease import Entry, Lease
 from engine.occupants import run_inside
 from engine.prefix import Prefix, State
 from engine.row import Row, Weights, prepare
@@ -42,30 +43,6 @@ class StepOutput:
     position: int
     length: int
     attention_scores: int
-
-
-class Lease:
-    """What an open session reads; all that it borrowed refers weakly to this object.
-
-    Only the session holds it, in one attribute: clearing that gives everything back in
-    one operation, and so does the collector. No frame may keep it in a local, which a
-    kept traceback would keep alive.
-    """
-
-    __slots__ = ("__weakref__", "weights")
-
-    weights: Weights
-
-
-class _Entry(property):
-    """What ``with`` calls to enter: no frame that an interrupt could leave behind.
-
-    ``with`` gets a weak reference to the session from here, and calling that gives the
-    session. Whoever asks the class instead, as ``ExitStack`` does, calls this.
-    """
-
-    def __call__(self, session: "DecoderSession") -> "DecoderSession":
-        return session
 
 
 class DecoderSession:
@@ -99,7 +76,7 @@ class DecoderSession:
 
         def __enter__(self) -> Self: ...
     else:
-        __enter__ = _Entry(attrgetter("_itself"))
+        __enter__ = Entry(attrgetter("_itself"))
 
     def __exit__(self, *exception: object) -> None:
         self.close()
