@@ -157,13 +157,16 @@ class KVCache:
         _require_same(self._evidence, decoder)
         made: list[DecoderSession] = []
         try:
-            made.append(DecoderSession(self, self._prefix, probe))
-            self._open(made[0], decoder)
-            # Popping hands the open session over: no frame has it from here on.
-            return made.pop()
-        except BaseException:
-            for session in made:
-                session._lease = None
+            try:
+                made.append(DecoderSession(self, self._prefix, probe))
+                self._open(made[0], decoder)
+                # Popping hands the open session over: no frame has it from here on.
+                return made.pop()
+            except BaseException:
+                _close_all(made)
+                raise
+        except BaseException:  # the handler above may have been interrupted
+            _close_all(made)
             raise
 
     def _fill_spare(self, value: float) -> None:
@@ -187,7 +190,8 @@ class KVCache:
             if parameter._steps.count()
         ]
         self._require_revisions()
-        if len(self._tenants) > 1:
+        # A session's last call may still be on its way out, or have died there.
+        if self._prefix.occupants.count() or len(self._tenants) > 1:
             raise CacheInUse
         if in_step:
             raise ParameterInStep(in_step[0], parameters[in_step[0]].name)
@@ -215,6 +219,11 @@ class KVCache:
     def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
         message = "a cache belongs to the parameters of this process: no pickling"
         raise TypeError(message)
+
+
+def _close_all(made: list[DecoderSession]) -> None:
+    for session in made:
+        session._lease = None
 
 
 def _require_same(evidence: Evidence, decoder: Decoder) -> None:

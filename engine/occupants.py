@@ -1,9 +1,9 @@
 """Who is inside at this moment: a set of frames, so that nobody stays in for ever.
 
 A flag, and a lock too, leaves a bytecode or two in which an interrupt keeps it set. A
-frame says by itself whether it still runs: it is on some thread's stack, or it is dead,
-even while a kept traceback holds it. So a call first adds its own frame and only then
-looks at who else is there; the dead are dropped.
+frame says by itself whether it still runs, even while a kept traceback holds it. So a
+call first adds its own frame and only then looks at who else is there; the dead are
+dropped.
 """
 
 import sys
@@ -47,28 +47,40 @@ def run_inside(
 ) -> T:
     """Call a function while this call's frame is inside every place.
 
-    Leaving is inside the ``try``: a ``finally`` has a boundary before its first
-    operation, at which an interrupt would leave the frame behind, and with it all that
-    it refers to. No local has the frame, which would then refer to itself.
+    An interrupt may come between any two bytecodes, on the way out too. Leaving is
+    inside the ``try``, since a ``finally`` has a boundary before its first operation;
+    and it is tried twice, since a refusal leaves through a handler that may itself be
+    interrupted. A frame that stayed would keep all that it refers to. No local has the
+    frame, which would then refer to itself.
     """
     try:
-        for place in places:
-            place.add(sys._getframe())
-        result = function(*args, **kwargs)
-        for place in places:
-            place.discard(sys._getframe())
+        try:
+            for place in places:
+                place.add(sys._getframe())
+            result = function(*args, **kwargs)
+            _leave(places, sys._getframe())
+        except BaseException:
+            _leave(places, sys._getframe())
+            raise
     except BaseException:
-        for place in places:
-            place.discard(sys._getframe())
+        _leave(places, sys._getframe())
         raise
     return result
 
 
+def _leave(places: Sequence[Occupants], frame: FrameType) -> None:
+    for place in places:
+        place.discard(frame)
+
+
 def _is_running(frame: FrameType) -> bool:
-    for top in sys._current_frames().values():
-        running: FrameType | None = top
-        while running is not None:
-            if running is frame:
-                return True
-            running = running.f_back
+    """Ask the interpreter in one operation: a frame that still runs refuses this.
+
+    One that does not gives up what it refers to. Looking for it on the stacks of all
+    threads would take many operations, while those stacks move.
+    """
+    try:
+        frame.clear()
+    except RuntimeError:
+        return True
     return False

@@ -76,9 +76,10 @@ class AdamW:
         held = held_by(parameters)
         exact = _exact_gradients(state, names, held, gradients)
         replaced, after = _updated(state, names, held, exact)
+        changed = self._state is not state or self._steps.count() > 1
         for parameter, value in zip(parameters, held, strict=True):
-            others = parameter._steps.count() > 1 or self._steps.count() > 1
-            if others or parameter._readers or parameter._held is not value:
+            stepped = parameter._held is not value or parameter._steps.count() > 1
+            if changed or stepped or parameter._readers:
                 raise ParameterBorrowed(parameter.name)
         attributes = ["_held"] * len(names)
         store_together([*parameters, self], [*attributes, "_state"], [*replaced, after])
@@ -110,20 +111,21 @@ def _exact_gradients(
     shapes = {moment.name: moment.shape for moment in state.moments}
     exact: list[Array] = []
     for index, (name, value) in enumerate(zip(names, held, strict=True)):
-        gradient = _array(gradients[index])
+        gradient = silently(_exact, gradients[index])
         reason = _misfit(value, shapes.get(name, value.shape), gradient)
         if reason:
             raise GradientMismatch(index, name, reason)
-        exact.append(gradient.astype(np.float64))
+        exact.append(gradient)
     return exact
 
 
-def _array(gradient: Array) -> Array:
-    """The given array; for what numpy cannot make one of, an array of one object."""
+def _exact(gradient: Array) -> Array:
+    """Numbers as float64; what is none as it is, or as an array of one object."""
     try:
-        return np.asarray(gradient)
+        array = np.asarray(gradient)
     except ValueError:
         return np.array(None)
+    return array.astype(np.float64) if array.dtype.kind in "fiu" else array
 
 
 def _misfit(value: Held, moment_shape: tuple[int, ...], gradient: Array) -> str:
@@ -132,7 +134,7 @@ def _misfit(value: Held, moment_shape: tuple[int, ...], gradient: Array) -> str:
         return f"the parameter has the dtype {np.dtype(value.dtype)}, not float64"
     if value.shape != moment_shape:
         return f"the parameter has the shape {value.shape}, its moments {moment_shape}"
-    if gradient.dtype.kind not in "fiu":
+    if gradient.dtype != np.float64:
         return f"has the dtype {gradient.dtype}, not float64"
     if gradient.shape != value.shape:
         return f"has the shape {gradient.shape}, the parameter {value.shape}"
