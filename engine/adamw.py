@@ -69,8 +69,7 @@ class Moment(NamedTuple):
         return first, second
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdamWSnapshot:
+class AdamWSnapshot(NamedTuple):
     """All that an optimizer knows; compares with ``==``.
 
     ``beta1_power`` and ``beta2_power`` are the running products after ``step`` steps.

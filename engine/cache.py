@@ -24,6 +24,7 @@ from engine.prefix import Prefix
 from engine.row import Weights
 from engine.session import DecoderSession
 from engine.stages import Probe
+from engine.undo import or_undo
 from engine.work import Work
 
 _NO_WORK: Final = Work()
@@ -156,22 +157,21 @@ class KVCache:
         """
         _require_same(self._evidence, decoder)
         made: list[DecoderSession] = []
-        try:
-            try:
-                made.append(DecoderSession(self, self._prefix, probe))
-                self._open(made[0], decoder)
-                # Popping hands the open session over: no frame has it from here on.
-                return made.pop()
-            except BaseException:
-                _close_all(made)
-                raise
-        except BaseException:  # the handler above may have been interrupted
-            _close_all(made)
-            raise
+        return or_undo(
+            lambda: self._opened(made, decoder, probe), lambda: _close_all(made)
+        )
 
     def _fill_spare(self, value: float) -> None:
         self._prefix.occupants.refuse_company()
         self._prefix.fill_spare(value)
+
+    def _opened(
+        self, made: list[DecoderSession], decoder: Decoder, probe: Probe | None
+    ) -> DecoderSession:
+        made.append(DecoderSession(self, self._prefix, probe))
+        self._open(made[0], decoder)
+        # Popping hands the open session over: no frame has it from here on.
+        return made.pop()
 
     def _open(self, session: DecoderSession, decoder: Decoder) -> None:
         """Publish the borrow first and look second, as a step does with its marks."""

@@ -28,6 +28,7 @@ from engine.sampling import choose
 from engine.session import DecoderSession
 from engine.splitmix import SplitMix64
 from engine.tokens import exact_prompt, exact_token, require_fit, require_nonempty
+from engine.undo import or_undo
 from engine.work import Work
 
 EOS: Final = "eos"
@@ -80,18 +81,21 @@ def _choose_all(
     stream: SplitMix64,
 ) -> tuple[list[GenerationStep], str]:
     """The steps, and why they stopped; whatever happens, no borrow is left."""
-    # No ``with``: interrupted on its way in or out, it would leave the session open for
-    # as long as the traceback is kept. Here such a close is done again.
+    # No ``with``: interrupted on its way out, it would leave the session open for as
+    # long as the traceback is kept.
     opened: list[DecoderSession] = []
-    try:
+
+    def choose_and_close() -> tuple[list[GenerationStep], str]:
         opened.append(cache.bind(decoder))
         chosen = _choose_in(opened[0], token_ids, request, stream)
         opened[0].close()
-    except BaseException:
+        return chosen
+
+    def close() -> None:
         for session in opened:
             session.close()
-        raise
-    return chosen
+
+    return or_undo(choose_and_close, close)
 
 
 def _choose_in(

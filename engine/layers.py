@@ -26,16 +26,15 @@ def rms_norm(x: Vector, gain: Vector, epsilon: float, position: int) -> Vector:
         position: of the row, for the error
 
     Raises:
-        NonFinite: the mean square is infinite; dividing by it would hide that.
+        NonFinite: the energy is infinite; dividing by it would hide that.
         ZeroEnergyRow: the mean square is 0, and so is epsilon.
 
     Source:
         Zhang and Sennrich 2019.
     """
-    mean_square = float(x.dot(x)) / len(x)
-    if not math.isfinite(mean_square):
-        require_finite(np.array([mean_square]))
-    energy = mean_square + epsilon
+    energy = float(x.dot(x)) / len(x) + epsilon
+    if not math.isfinite(energy):
+        require_finite(np.array([energy]))
     if energy == 0:
         raise ZeroEnergyRow(position)
     normed: Vector = x / math.sqrt(energy) * gain

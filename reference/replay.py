@@ -117,10 +117,10 @@ def _attention(
 def _rms_norm(place: Place, config: DecoderConfig, x: Rows, gain: Reals) -> Rows:
     epsilon, normed = x.dtype.type(config.rms_epsilon), np.zeros_like(x)
     for position, row in enumerate(x):
-        mean_square: Reals = np.mean(row * row, keepdims=True)
-        if _finite(place, mean_square)[0] == 0 == epsilon:
+        energy: Reals = np.mean(row * row, keepdims=True) + epsilon
+        if _finite(place, energy)[0] == 0:
             raise errors.StageFailed(*place) from errors.ZeroEnergyRow(position)
-        normed[position] = row / np.sqrt(mean_square + epsilon) * gain
+        normed[position] = row / np.sqrt(energy) * gain
     return _finite(place, normed)
 
 
