@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from engine.arrays import Array
-from engine.config import exact_float
+from engine.config import exact_float, rebuilt, refused_state
 from engine.errors import InvalidOptimizerConfig
 
 
@@ -24,6 +24,9 @@ class AdamWConfig:
     epsilon: float
     weight_decay: float
 
+    __reduce__ = rebuilt
+    __setstate__ = refused_state
+
     def __post_init__(self) -> None:
         for field in fields(self):
             given = getattr(self, field.name)
@@ -40,7 +43,7 @@ class AdamWConfig:
         shrinks = (
             self.weight_decay == 0 or 0 < self.learning_rate * self.weight_decay < 1
         )
-        reason = "times learning_rate must be between 0 and 1"
+        reason = f"times learning_rate={self.learning_rate} must be between 0 and 1"
         self._require("weight_decay", reason, holds=shrinks)
 
     def _require(self, field: str, reason: str, *, holds: bool) -> None:

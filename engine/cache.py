@@ -1,25 +1,22 @@
 """``KVCache``: rows, and the evidence of what they were computed from."""
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import repeat
+from numbers import Real
 from typing import Final, NamedTuple, Never, Self, SupportsIndex
 from weakref import ref
 
 from engine.arrays import Heads
-from engine.config import DecoderConfig
 from engine.decoder import Decoder
 from engine.errors import (
     CacheInUse,
-    ConfigMismatch,
     ParameterInStep,
-    ParameterMismatch,
-    ParameterRevisionMismatch,
 )
+from engine.evidence import Evidence
 from engine.lease import Lease
 from engine.occupants import run_inside
-from engine.parameters import Parameter, held_by
+from engine.parameters import held_by
 from engine.prefix import Prefix
 from engine.row import Weights
 from engine.session import DecoderSession
@@ -28,14 +25,6 @@ from engine.undo import or_undo
 from engine.work import Work
 
 _NO_WORK: Final = Work()
-
-
-class Evidence(NamedTuple):
-    """What a cache's rows were computed from: no weight is copied, nothing borrowed."""
-
-    config: DecoderConfig
-    parameters: tuple[Parameter, ...]
-    revisions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,12 +69,17 @@ class KVCache:
 
     __slots__ = ("__weakref__", "_evidence", "_prefix", "_tenants")
 
-    def __init__(self, decoder: Decoder, work: Work = _NO_WORK) -> None:
-        parameters = decoder.parameters
-        revisions = tuple(held.revision for held in held_by(parameters))
-        self._evidence = Evidence(decoder.config, parameters, revisions)
+    _evidence: Evidence
+    _prefix: Prefix
+    _tenants: set[ref[object]]
+
+    def __new__(cls, decoder: Decoder, work: Work = _NO_WORK) -> Self:
+        """Make a cache; there is no ``__init__`` that could be called once more."""
+        self = super().__new__(cls)
+        self._evidence = Evidence.of(decoder)
         self._prefix = Prefix.empty(decoder.config, work.validated())
-        self._tenants: set[ref[object]] = set()
+        self._tenants = set()
+        return self
 
     @property
     def length(self) -> int:
@@ -115,12 +109,13 @@ class KVCache:
     @property
     def layers(self) -> tuple[LayerRows, ...]:
         """A copy of the prefix of every block."""
+        return self._prefix.at_one_moment(self._copied_rows)[1]
+
+    def _copied_rows(self) -> tuple[LayerRows, ...]:
         length = self.length
         return tuple(
-            LayerRows(
-                rows.keys[:, :length].copy(), rows.values[:, :length].copy(), length
-            )
-            for rows in self._prefix.blocks
+            LayerRows(keys[:, :length].copy(), values[:, :length].copy(), length)
+            for keys, values in self._prefix.blocks
         )
 
     @property
@@ -133,13 +128,14 @@ class KVCache:
 
     def snapshot(self) -> CacheSnapshot:
         """State, counters, evidence and all stored bits; not whether it is bound."""
-        length, work = self._prefix.state
-        return CacheSnapshot(length, work, self._evidence, self._prefix.bits())
+        state, bits = self._prefix.bits()
+        return CacheSnapshot(state.length, state.work, self._evidence, bits)
 
     def fill_spare(self, value: float) -> None:
         """Overwrite every stored row outside the prefix; no result depends on them.
 
         Raises:
+            TypeError: the value is no real number; nothing changed.
             SessionBusy: a call is inside the session; nothing changed.
         """
         run_inside((self._prefix.occupants,), self._fill_spare, value)
@@ -155,15 +151,18 @@ class KVCache:
             BindingError: the decoder is another one, or not as it was; nothing changed.
             CacheInUse: another session is open on this cache; nothing changed.
         """
-        _require_same(self._evidence, decoder)
+        self._evidence.require_same(decoder)
         made: list[DecoderSession] = []
         return or_undo(
             lambda: self._opened(made, decoder, probe), lambda: _close_all(made)
         )
 
-    def _fill_spare(self, value: float) -> None:
+    def _fill_spare(self, value: object) -> None:
         self._prefix.occupants.refuse_company()
-        self._prefix.fill_spare(value)
+        if not isinstance(value, Real):
+            message = f"a row holds real numbers, not {type(value).__name__}"
+            raise TypeError(message)
+        self._prefix.fill_spare(float(value))
 
     def _opened(
         self, made: list[DecoderSession], decoder: Decoder, probe: Probe | None
@@ -189,7 +188,7 @@ class KVCache:
             for index, parameter in enumerate(parameters)
             if parameter._steps.count()
         ]
-        self._require_revisions()
+        self._evidence.require_current()
         # A session's last call may still be on its way out, or have died there.
         if self._prefix.occupants.count() or len(self._tenants) > 1:
             raise CacheInUse
@@ -198,16 +197,8 @@ class KVCache:
         values = [held.array() for held in held_by(parameters)]
         session._lease.weights = Weights.of(decoder.config, values)
 
-    def _require_revisions(self) -> None:
-        _, parameters, cached = self._evidence
-        for index, parameter in enumerate(parameters):
-            if parameter.revision != cached[index]:
-                raise ParameterRevisionMismatch(
-                    index, parameter.name, cached[index], parameter.revision
-                )
-
     def __copy__(self) -> Self:
-        copy = type(self).__new__(type(self))
+        copy = super().__new__(type(self))
         copy._evidence = self._evidence
         copy._prefix = self._prefix.copy()
         copy._tenants = set()
@@ -224,16 +215,3 @@ class KVCache:
 def _close_all(made: list[DecoderSession]) -> None:
     for session in made:
         session._lease = None
-
-
-def _require_same(evidence: Evidence, decoder: Decoder) -> None:
-    """Refuse a decoder of another configuration or of other parameters."""
-    for field in fields(evidence.config):
-        cached = getattr(evidence.config, field.name)
-        given = getattr(decoder.config, field.name)
-        if repr(cached) != repr(given):  # equal exactly if the bits are
-            raise ConfigMismatch(field.name, cached, given)
-    same: Sequence[Parameter] = decoder.parameters
-    for index, parameter in enumerate(evidence.parameters):
-        if same[index] is not parameter:
-            raise ParameterMismatch(index, parameter.name)

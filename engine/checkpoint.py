@@ -3,6 +3,7 @@
 import operator
 import os
 import secrets
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ def save(
     """Write one file in one step; equal states give equal bytes.
 
     The values of all parameters and of the optimizer are those of one moment. A
-    symbolic link stays, and what it refers to is replaced.
+    symbolic link stays, and what it refers to is replaced; permissions stay.
 
     Raises:
         FileRejected: the optimizer's moments do not fit the decoder's parameters, so
@@ -80,6 +81,8 @@ def _replace_file(target: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            shutil.copymode(target, partial)
         os.replace(partial, target)  # noqa: PTH105 # Path.replace is this, less plainly
     finally:
         partial.unlink(missing_ok=True)

@@ -2,21 +2,27 @@
 
 import math
 import operator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from functools import partial
 from numbers import Real
-from typing import Final
+from typing import TYPE_CHECKING, Final, Never
 
 from engine.errors import InvalidConfig
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 MAX_STORAGE_BYTES: Final = 2**63 - 1
 _FLOAT64_BYTES: Final = 8
+_MAX_BITS: Final = 2048
 
 
 def exact_int(field: str, value: object, minimum: int) -> int:
     """The integer that ``value`` is; ``bool`` is none.
 
     Raises:
-        InvalidConfig: it is no integer, or below ``minimum``.
+        InvalidConfig: it is no integer, below ``minimum``, or longer than Python is
+            sure to print.
     """
     try:
         if isinstance(value, bool):
@@ -24,9 +30,22 @@ def exact_int(field: str, value: object, minimum: int) -> int:
         number = operator.index(value)  # type: ignore[arg-type] # asked at run time
     except TypeError:
         raise InvalidConfig(field, value, "must be an integer") from None
+    if number.bit_length() > _MAX_BITS:
+        raise InvalidConfig(field, value, f"must have at most {_MAX_BITS} bits")
     if number < minimum:
         raise InvalidConfig(field, value, f"must be at least {minimum}")
     return number
+
+
+def rebuilt(record: "DataclassInstance") -> tuple[object, ...]:
+    """How to copy or unpickle a record: by its constructor, which judges it."""
+    return partial(type(record), **asdict(record)), ()
+
+
+def refused_state(record: object, _state: object) -> Never:
+    """What a record says to a state that is set from outside."""
+    message = f"a {type(record).__name__} never changes"
+    raise TypeError(message)
 
 
 def exact_float(value: object) -> float:
@@ -62,6 +81,9 @@ class DecoderConfig:
     capacity: int
     rope_base: float
     rms_epsilon: float
+
+    __reduce__ = rebuilt
+    __setstate__ = refused_state
 
     def __post_init__(self) -> None:
         for field in fields(self):

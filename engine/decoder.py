@@ -29,15 +29,21 @@ class Decoder:
 
     __slots__ = ("_config", "_parameters")
 
-    def __init__(self, config: DecoderConfig, parameters: Iterable[Parameter]) -> None:
+    _config: DecoderConfig
+    _parameters: tuple[Parameter, ...]
+
+    def __new__(cls, config: DecoderConfig, parameters: Iterable[Parameter]) -> Self:
+        """Make a decoder; there is no ``__init__`` that could be called once more."""
         given = tuple(parameters)
         for index, (slot, parameter) in enumerate(zip_longest(layout(config), given)):
             name = parameter.name if slot is None else slot[0]
             reason = "is surplus" if slot is None else _misfit(slot, parameter)
             if reason:
                 raise ParameterLayout(index, name, reason)
+        self = super().__new__(cls)
         self._config = config
         self._parameters = given
+        return self
 
     @classmethod
     def from_parameters(

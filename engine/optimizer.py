@@ -41,6 +41,9 @@ class AdamW:
         optimizer._state = snapshot
         return optimizer
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return AdamW.restored, (self._state,)
+
     @property
     def config(self) -> AdamWConfig:
         """The constants."""
@@ -77,13 +80,22 @@ class AdamW:
         exact = _exact_gradients(state, names, held, gradients)
         replaced, after = _updated(state, names, held, exact)
         changed = self._state is not state or self._steps.count() > 1
-        for parameter, value in zip(parameters, held, strict=True):
-            stepped = parameter._held is not value or parameter._steps.count() > 1
-            if changed or stepped or parameter._readers:
-                raise ParameterBorrowed(parameter.name)
+        borrowed = [
+            parameter.name
+            for parameter, value in zip(parameters, held, strict=True)
+            if changed or _is_borrowed(parameter, value)
+        ]
+        if borrowed or changed:
+            raise ParameterBorrowed(*borrowed[:1] or [""])
         attributes = ["_held"] * len(names)
         store_together([*parameters, self], [*attributes, "_state"], [*replaced, after])
         return after.step
+
+
+def _is_borrowed(parameter: Parameter, held: Held) -> bool:
+    """Whether a session reads it, or another step is at work on it or has been."""
+    others = parameter._steps.count() > 1 or parameter._held is not held
+    return others or bool(parameter._readers)
 
 
 def _require_names(state: AdamWSnapshot, names: tuple[str, ...]) -> None:

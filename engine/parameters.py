@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import NamedTuple, Never, SupportsIndex
+from typing import NamedTuple, Never, Self, SupportsIndex
 from weakref import ref
 
 import numpy as np
@@ -52,11 +52,19 @@ class Parameter:
 
     __slots__ = ("__weakref__", "_held", "_name", "_readers", "_steps")
 
-    def __init__(self, name: str, value: Numbers) -> None:
+    _held: Held
+    _name: str
+    _readers: set[ref[object]]
+    _steps: Occupants
+
+    def __new__(cls, name: str, value: Numbers) -> Self:
+        """Make a parameter; there is no ``__init__`` that could be called once more."""
+        self = super().__new__(cls)
         self._name = name
         self._held = Held.copy_of(value, 0)
-        self._readers: set[ref[object]] = set()
+        self._readers = set()
         self._steps = Occupants()
+        return self
 
     @property
     def name(self) -> str:

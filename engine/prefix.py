@@ -1,6 +1,7 @@
 """``Prefix``: the rows of every block, and the one record of how many of them count."""
 
-from typing import NamedTuple, Self
+from collections.abc import Callable
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from engine.arrays import Array, Heads
 from engine.config import DecoderConfig
 from engine.occupants import Occupants
 from engine.work import Work
+
+T = TypeVar("T")
 
 
 class State(NamedTuple):
@@ -65,12 +68,20 @@ class Prefix:
 
     def copy(self) -> Self:
         """The same state and bits in storage of its own, with nobody inside."""
-        state = self.state
-        return type(self)(self._storage.copy(), state)
+        state, storage = self.at_one_moment(self._storage.copy)
+        return type(self)(storage, state)
 
-    def bits(self) -> bytes:
-        """Every stored bit, spare rows included."""
-        return self._storage.tobytes()
+    def bits(self) -> tuple[State, bytes]:
+        """The state and every stored bit, spare rows included."""
+        return self.at_one_moment(self._storage.tobytes)
+
+    def at_one_moment(self, read: Callable[[], T]) -> tuple[State, T]:
+        """What is read of the prefix of one state, whatever another thread commits."""
+        while True:
+            state = self.state
+            rows = read()
+            if self.state is state:
+                return state, rows
 
     def bits_at(self, position: int) -> Array:
         """A copy of the rows of all blocks at one position."""

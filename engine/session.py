@@ -148,11 +148,19 @@ class DecoderSession:
         return self._lease
 
     def _admit(self) -> Weights:
-        """The weights to compute from, for a call that is the only one inside."""
-        if self._lease is None:
-            raise SessionClosed
+        """The weights to compute from, for a call that is the only one inside.
+
+        The second look counts: a close may have been on its way out at the first.
+        """
+        self._require_open()
         self._prefix.occupants.refuse_company()
-        return self._lease.weights
+        return self._require_open()
+
+    def _require_open(self) -> Weights:
+        weights: Weights | None = getattr(self._lease, "weights", None)
+        if weights is None:
+            raise SessionClosed
+        return weights
 
     def _prefill(self, prompt: Iterable[SupportsIndex]) -> StepOutput:
         weights = self._admit()

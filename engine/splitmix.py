@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from engine.arrays import Vector
-from engine.config import MAX_STORAGE_BYTES, exact_int
+from engine.config import exact_int
 from engine.errors import InvalidConfig
 
 _Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
@@ -13,6 +13,7 @@ _Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 MAX_STATE: Final = 2**64 - 1
 _INCREMENT: Final = 0x9E3779B97F4A7C15
 _UNIT: Final = 2.0**-53
+_MAX_DRAWS: Final = 2**56  # near its own limit NumPy says ValueError instead
 
 
 class SplitMix64:
@@ -51,7 +52,7 @@ class SplitMix64:
         Raises:
             MemoryError: there is no space for them; nothing was drawn.
         """
-        if count > MAX_STORAGE_BYTES // 8:
+        if count > _MAX_DRAWS:
             message = f"{count} words of 8 bytes do not fit in memory"
             raise MemoryError(message)
         steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_INCREMENT)

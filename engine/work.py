@@ -29,10 +29,12 @@ class Work(NamedTuple):
         Raises:
             InvalidConfig: one is no integer from 0 to 2^64 - 1.
         """
+        counts = []
         for field, given in self._asdict().items():
-            if exact_int(field, given, 0) > MAX_COUNT:
+            counts.append(exact_int(field, given, 0))
+            if counts[-1] > MAX_COUNT:
                 raise InvalidConfig(field, given, "must be at most 2^64 - 1")
-        return Work._make(map(operator.index, self))
+        return Work(*counts)
 
     def require_room(self, more: "Work") -> None:
         """Refuse what ``plus`` would.

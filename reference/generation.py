@@ -3,8 +3,7 @@
 import math
 from numbers import Real
 
-from engine import errors
-from engine import request as data
+from engine import errors, request as data
 from engine.config import DecoderConfig, exact_float
 from reference.replay import Replay, Tokens, Weights, checked_prompt, integer, replay
 
@@ -55,6 +54,8 @@ def _exact(vocab_size: int, request: data.GenerationRequest) -> data.GenerationR
     eos, mode = request.eos_token, request.mode
     if eos is not None and not 0 <= (eos := integer(eos)) < vocab_size:
         raise errors.EosTokenOutOfRange(eos, vocab_size)
+    if type(mode) not in {data.Greedy, data.TopK}:
+        raise TypeError(f"{mode!r} is no mode")
     if isinstance(mode, data.TopK):
         temperature: object = mode.temperature
         if not isinstance(temperature, Real):

@@ -1,7 +1,4 @@
-"""The decoder made naive on purpose: every call replays the complete prefix.
-
-Nothing is kept, so nothing is kept wrongly. What a stage made is judged at once.
-"""
+"""The decoder made naive on purpose: every call replays the complete prefix."""
 
 import operator
 from collections.abc import Iterable, Mapping

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import BindingError
+from engine.errors.families import BindingError, shown
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ConfigMismatch(BindingError):
     """The decoder's configuration is not the one the cache was made for."""
 
@@ -15,12 +15,12 @@ class ConfigMismatch(BindingError):
 
     def __str__(self) -> str:
         return (
-            f"the cache was made for {self.field}={self.cached!r}, "
-            f"the decoder has {self.given!r}"
+            f"the cache was made for {self.field}={shown(self.cached)}, "
+            f"the decoder has {shown(self.given)}"
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ParameterMismatch(BindingError):
     """A parameter is another object, whatever its value."""
 
@@ -34,7 +34,7 @@ class ParameterMismatch(BindingError):
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ParameterRevisionMismatch(BindingError):
     """A parameter was replaced since the cache was made."""
 
@@ -46,11 +46,11 @@ class ParameterRevisionMismatch(BindingError):
     def __str__(self) -> str:
         return (
             f"parameter {self.index} ({self.name}) is at revision {self.current}, "
-            f"the cache was made at revision {self.cached}"
+            f"the cache was made at revision {shown(self.cached)}"
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ParameterInStep(BindingError):
     """An optimizer step is at work on a parameter."""
 

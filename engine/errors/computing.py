@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import EngineError
+from engine.errors.families import EngineError, shown
 from engine.stages import Stage
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class StageFailed(EngineError):
     """A stage failed before the commit; ``__cause__`` says why.
 
@@ -21,7 +21,7 @@ class StageFailed(EngineError):
         return f"the stage {self.stage.value!r}{place} failed"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NonFinite(EngineError):
     """A stage formed a value that is not finite; ``index`` is flat."""
 
@@ -29,10 +29,10 @@ class NonFinite(EngineError):
     value: float
 
     def __str__(self) -> str:
-        return f"the value at flat index {self.index} is {self.value}"
+        return f"the value at flat index {self.index} is {shown(self.value)}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ZeroEnergyRow(EngineError):
     """A row to normalize has a mean square of 0, and epsilon is 0."""
 
@@ -42,7 +42,7 @@ class ZeroEnergyRow(EngineError):
         return f"the row at position {self.row} has a mean square of 0"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class WorkOverflow(EngineError):
     """A counter would pass 2^64 - 1; nothing changed."""
 

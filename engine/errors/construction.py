@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import ConstructionError
+from engine.errors.families import ConstructionError, shown
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InvalidConfig(ConstructionError):
     """A size, constant, counter or generator state is out of its domain."""
 
@@ -14,10 +14,10 @@ class InvalidConfig(ConstructionError):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.field}={self.value!r}: {self.reason}"
+        return f"{self.field}={shown(self.value)}: {self.reason}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InvalidOptimizerConfig(ConstructionError):
     """A constant of the optimizer is out of its domain."""
 
@@ -26,10 +26,10 @@ class InvalidOptimizerConfig(ConstructionError):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.field}={self.value!r}: {self.reason}"
+        return f"{self.field}={shown(self.value)}: {self.reason}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ParameterLayout(ConstructionError):
     """A parameter is not the one that the configuration has at this index."""
 
@@ -41,7 +41,7 @@ class ParameterLayout(ConstructionError):
         return f"parameter {self.index} ({self.name}): {self.reason}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FileRejected(ConstructionError):
     """A file is not a decoder that this version can read."""
 

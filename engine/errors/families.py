@@ -4,6 +4,29 @@
 class EngineError(Exception):
     """Base of every error that this project raises on purpose."""
 
+    def __repr__(self) -> str:
+        values = (f"{name}={shown(getattr(self, name))}" for name in self._fields())
+        return f"{type(self).__name__}({', '.join(values)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # By fields: ``args`` has none of those that were given as keywords.
+        values = tuple(getattr(self, name) for name in self._fields())
+        return type(self), values, vars(self)
+
+    def _fields(self) -> tuple[str, ...]:
+        names: tuple[str, ...] = getattr(self, "__match_args__", ())
+        return names
+
+
+def shown(value: object) -> str:
+    """A value for a sentence; Python itself refuses to print very long integers."""
+    try:
+        return repr(value)
+    except ValueError:
+        kind = type(value).__name__
+        bits = value.bit_length() if isinstance(value, int) else "unknown"
+        return f"<{kind} of {bits} bits>"
+
 
 class RequestError(EngineError):
     """The call was refused; nothing changed."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from engine.errors.families import OptimizerError
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DuplicateParameter(OptimizerError):
     """Two parameters have one name."""
 
@@ -15,7 +15,7 @@ class DuplicateParameter(OptimizerError):
         return f"parameter {self.name} was given twice"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ParameterSetChanged(OptimizerError):
     """The parameters are not those of the earlier steps."""
 
@@ -28,7 +28,7 @@ class ParameterSetChanged(OptimizerError):
         return f"the parameters changed: missing {missing}, surplus {surplus}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GradientMismatch(OptimizerError):
     """A gradient is missing, surplus, or does not fit its parameter."""
 
@@ -40,7 +40,7 @@ class GradientMismatch(OptimizerError):
         return f"gradient {self.index} ({self.name}): {self.reason}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NonFiniteUpdate(OptimizerError):
     """A new value or moment would not be finite."""
 
@@ -51,7 +51,7 @@ class NonFiniteUpdate(OptimizerError):
         return f"the update of parameter {self.index} ({self.name}) is not finite"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ParameterBorrowed(OptimizerError):
     """A session reads the parameter, or another step is at work on it."""
 

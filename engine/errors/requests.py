@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import RequestError
+from engine.errors.families import RequestError, shown
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EmptyPrompt(RequestError):
     """The prompt has no token."""
 
@@ -13,7 +13,7 @@ class EmptyPrompt(RequestError):
         return "the prompt has 0 tokens, at least 1 is needed"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PromptTooLong(RequestError):
     """The prompt has more tokens than the cache has positions."""
 
@@ -24,7 +24,7 @@ class PromptTooLong(RequestError):
         return f"the prompt has {self.n_tokens} tokens, the capacity is {self.capacity}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PromptTokenOutOfRange(RequestError):
     """A prompt token is not in the vocabulary."""
 
@@ -34,12 +34,12 @@ class PromptTokenOutOfRange(RequestError):
 
     def __str__(self) -> str:
         return (
-            f"prompt token {self.token_id} at position {self.position} "
+            f"prompt token {shown(self.token_id)} at position {self.position} "
             f"is not in 0 … {self.vocab_size - 1}"
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PrefillRequiresEmpty(RequestError):
     """A prompt was given to a cache that already holds one."""
 
@@ -49,7 +49,7 @@ class PrefillRequiresEmpty(RequestError):
         return f"prefill needs an empty cache, this one holds {self.length} positions"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DecodeRequiresPrefill(RequestError):
     """A token was given to a cache that holds no prompt."""
 
@@ -57,7 +57,7 @@ class DecodeRequiresPrefill(RequestError):
         return "decode needs a prefilled prompt, this cache holds 0 positions"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class DecodeTokenOutOfRange(RequestError):
     """The token to decode is not in the vocabulary."""
 
@@ -65,10 +65,10 @@ class DecodeTokenOutOfRange(RequestError):
     vocab_size: int
 
     def __str__(self) -> str:
-        return f"token {self.token_id} is not in 0 … {self.vocab_size - 1}"
+        return f"token {shown(self.token_id)} is not in 0 … {self.vocab_size - 1}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CacheFull(RequestError):
     """The cache has no position left."""
 
@@ -78,7 +78,7 @@ class CacheFull(RequestError):
         return f"the cache is full at its capacity of {self.capacity} positions"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class EosTokenOutOfRange(RequestError):
     """The end-of-sequence token is not in the vocabulary."""
 
@@ -86,20 +86,20 @@ class EosTokenOutOfRange(RequestError):
     vocab_size: int
 
     def __str__(self) -> str:
-        return f"EOS token {self.token_id} is not in 0 … {self.vocab_size - 1}"
+        return f"EOS token {shown(self.token_id)} is not in 0 … {self.vocab_size - 1}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InvalidTemperature(RequestError):
     """The sampling temperature is not finite and positive."""
 
     value: object
 
     def __str__(self) -> str:
-        return f"the temperature must be finite and > 0, got {self.value!r}"
+        return f"the temperature must be finite and > 0, got {shown(self.value)}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InvalidTopK(RequestError):
     """The number of candidates is not between 1 and the vocabulary size."""
 
@@ -107,20 +107,20 @@ class InvalidTopK(RequestError):
     vocab_size: int
 
     def __str__(self) -> str:
-        return f"k must be in 1 … {self.vocab_size}, got {self.k}"
+        return f"k must be in 1 … {self.vocab_size}, got {shown(self.k)}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class InvalidBudget(RequestError):
     """The number of tokens to generate is negative."""
 
     value: int
 
     def __str__(self) -> str:
-        return f"max_new_tokens must be at least 0, got {self.value}"
+        return f"max_new_tokens must be at least 0, got {shown(self.value)}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TargetCountMismatch(RequestError):
     """There are not as many targets as tokens."""
 
@@ -131,7 +131,7 @@ class TargetCountMismatch(RequestError):
         return f"there are {self.n_tokens} tokens and {self.n_targets} targets"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class TargetOutOfRange(RequestError):
     """A target is not in the vocabulary."""
 
@@ -141,12 +141,12 @@ class TargetOutOfRange(RequestError):
 
     def __str__(self) -> str:
         return (
-            f"target {self.token_id} at position {self.position} "
+            f"target {shown(self.token_id)} at position {self.position} "
             f"is not in 0 … {self.vocab_size - 1}"
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SessionClosed(RequestError):
     """The session was used after it was closed."""
 
@@ -154,7 +154,7 @@ class SessionClosed(RequestError):
         return "the session is closed"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SessionBusy(RequestError):
     """A call came while another call was inside the session."""
 
@@ -162,9 +162,9 @@ class SessionBusy(RequestError):
         return "another call is inside this session"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class CacheInUse(RequestError):
-    """The cache is bound by a session that is still open."""
+    """Another session is open on the cache, or a call on it has not returned yet."""
 
     def __str__(self) -> str:
-        return "the cache is bound by another open session"
+        return "the cache is in use by another open session or call"
