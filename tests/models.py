@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Self
 
 import numpy as np
+import pytest
 
 from engine import (
     AdamW,
@@ -15,18 +16,21 @@ from engine import (
     DecoderConfig,
     DecoderSession,
     EngineError,
+    GenerationRequest,
     KVCache,
     Parameter,
     Probe,
     SplitMix64,
     StageFailed,
     StepOutput,
+    TopK,
     Work,
 )
 from engine.arrays import Array, Numbers
 
 SEED: Final = 38
 PROMPT: Final = (0, 1)
+EMBEDDING: Final = "token_embedding.weight"
 
 TINY: Final = DecoderConfig(
     vocab_size=3,
@@ -42,8 +46,15 @@ TINY: Final = DecoderConfig(
 GROUPED: Final = replace(TINY, d_model=8, n_heads=4, n_kv_heads=2, d_ff=3, n_layers=2)
 NO_BLOCKS: Final = replace(TINY, n_layers=0)
 
+CONFIGS: Final = {"tiny": TINY, "grouped": GROUPED, "no blocks": NO_BLOCKS}
+each_config: Final = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+
 ADAMW: Final = AdamWConfig(
     learning_rate=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1
+)
+
+REQUEST: Final = GenerationRequest(
+    mode=TopK(temperature=1.0, k=3), eos_token=None, max_new_tokens=9
 )
 
 

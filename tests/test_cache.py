@@ -1,26 +1,13 @@
-"""A cache keeps rows, and the evidence of what they were computed from."""
+"""A cache keeps rows in storage of its own, and tells all of its state."""
 
 import copy
-import gc
-import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pytest
 
-from engine import (
-    CacheInUse,
-    ConfigMismatch,
-    Decoder,
-    DecoderConfig,
-    InvalidConfig,
-    KVCache,
-    ParameterBorrowed,
-    ParameterRevisionMismatch,
-    Work,
-)
+from engine import DecoderConfig, InvalidConfig, KVCache, Work
 from tests.models import (
     GROUPED,
     NO_BLOCKS,
@@ -29,12 +16,10 @@ from tests.models import (
     World,
     bits_of,
     decoder_of,
+    each_config,
     logical,
     step_once,
 )
-
-CONFIGS: Final = {"tiny": TINY, "grouped": GROUPED, "no blocks": NO_BLOCKS}
-each_config: Final = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 
 
 @each_config
@@ -166,56 +151,6 @@ def test_snapshots_of_caches_of_two_decoders_differ() -> None:
     assert KVCache(decoder_of()).snapshot() != KVCache(decoder_of()).snapshot()
 
 
-def test_cache_goes_on_when_it_is_bound_again() -> None:
-    world = World.prefilled()
-    world.session.close()
-
-    with world.cache.bind(world.decoder) as session:
-        output = session.decode(2)
-
-    assert bits_of(output) == bits_of(World.prefilled().session.decode(2))
-
-
-def test_cache_is_bound_to_an_equal_decoder_of_the_same_parameters() -> None:
-    world = World.closed()
-    config = replace(world.decoder.config)
-    twin = Decoder.from_parameters(config, world.decoder.parameters)
-
-    with world.cache.bind(twin) as session:
-        assert session.decode(2).length == 3
-
-
-def test_reset_heals_no_stale_cache() -> None:
-    world = World.prefilled()
-    world.session.reset()
-    world.session.close()
-    step_once(world.decoder)
-
-    with pytest.raises(ParameterRevisionMismatch):
-        world.cache.bind(world.decoder)
-
-
-def test_floats_of_a_configuration_are_compared_to_the_last_bit() -> None:
-    world = World.closed()
-    given = math.nextafter(TINY.rms_epsilon, math.inf)
-    config = replace(TINY, rms_epsilon=given)
-    twin = Decoder.from_parameters(config, world.decoder.parameters)
-
-    with pytest.raises(ConfigMismatch) as refusal:
-        world.cache.bind(twin)
-
-    assert refusal.value.args == ("rms_epsilon", TINY.rms_epsilon, given)
-
-
-def test_zeros_of_a_configuration_differ_by_their_sign() -> None:
-    decoder = decoder_of(replace(TINY, rms_epsilon=0.0))
-    config = replace(TINY, rms_epsilon=-0.0)
-    twin = Decoder.from_parameters(config, decoder.parameters)
-
-    with pytest.raises(ConfigMismatch, match="rms_epsilon"):
-        KVCache(decoder).bind(twin)
-
-
 def test_many_caches_of_one_decoder_know_nothing_of_each_other() -> None:
     alone = World.prefilled()
     decoder = decoder_of()
@@ -252,20 +187,3 @@ def test_cache_without_blocks_has_room_without_bound() -> None:
 def test_cache_with_counters_out_of_range_is_not_made() -> None:
     with pytest.raises(InvalidConfig):
         KVCache(decoder_of(), work=Work(token_forwards=-1))
-
-
-def test_collector_closes_a_session_in_a_cycle() -> None:
-    decoder = decoder_of()
-    cache = KVCache(decoder)
-    cycle: list[object] = [cache.bind(decoder)]
-    cycle.append(cycle)
-    with pytest.raises(CacheInUse):
-        cache.bind(decoder)
-    with pytest.raises(ParameterBorrowed):
-        step_once(decoder)
-
-    del cycle
-    gc.collect()
-
-    cache.bind(decoder).close()
-    step_once(decoder)

@@ -3,37 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
-import numpy as np
 import pytest
 
-from engine import Decoder, DecoderSession, KVCache, Parameter, Work, errors
-from engine.arrays import Array
-from tests.models import (
-    PROMPT,
-    TINY,
-    World,
-    decoder_of,
-    facts,
-    inside,
-    ones_for,
-    step_inside,
-)
+from engine import Decoder, DecoderSession, Parameter, Work, errors
+from tests.models import PROMPT, TINY, World, decoder_of, facts, inside, step_inside
+from tests.refusals import MAX, NAMES, Pair
+from tests.step_refusals import STEP_PAIRS, step_only
 
-MAX: Final = 2**64 - 1
-NAMES: Final = tuple(each.name for each in decoder_of().parameters)
 NO_ROOM: Final = Work(token_forwards=MAX - len(PROMPT))
 NO_ROOM_AT_ALL: Final = Work(token_forwards=MAX)
-NOTHING: Final = iter(())
-
-
-class Pair(NamedTuple):
-    """A call on a world, and the error of the earlier check."""
-
-    make: Callable[[], World]
-    call: Callable[[World], object]
-    error: Exception
 
 
 def other(world: World, replaced: int, **changes: int) -> Decoder:
@@ -48,8 +28,7 @@ def other(world: World, replaced: int, **changes: int) -> Decoder:
 def stepped_at(*indices: int) -> World:
     """Only some parameters were replaced since the cache was made."""
     world = World.closed()
-    chosen = [world.decoder.parameters[index] for index in indices]
-    world.optimizer.step(chosen, ones_for(chosen))
+    step_only(world, *indices)
     return world
 
 
@@ -177,75 +156,6 @@ DECODE: Final = {
     ),
 }
 
-
-def step(world: World, changes: dict[int, Array], n_gradients: int = 11) -> int:
-    parameters = world.decoder.parameters
-    gradients = ones_for(parameters)
-    for index, gradient in changes.items():
-        gradients[index] = gradient
-    return world.optimizer.step(parameters, gradients[:n_gradients])
-
-
-def step_some(world: World, *indices: int) -> int:
-    """Without any gradient."""
-    parameters = world.decoder.parameters
-    return world.optimizer.step([parameters[index] for index in indices], [])
-
-
-def step_beside_a_session(world: World, decoder: Decoder) -> int:
-    """A session of a decoder that shares parameters is open meanwhile."""
-    with KVCache(decoder).bind(decoder):
-        return step(world, {})
-
-
-NAN: Final = np.full(2, np.nan)
-HUGE: Final = np.full(2, 1e200)
-
-STEP: Final = {
-    "duplicate before set": Pair(
-        World.stepped,
-        lambda w: step_some(w, 1, 1),
-        errors.DuplicateParameter(NAMES[1]),
-    ),
-    "set before gradients": Pair(
-        World.stepped,
-        lambda w: step_some(w, 1),
-        errors.ParameterSetChanged(NAMES, (NAMES[1],)),
-    ),
-    "count before shape": Pair(
-        World.closed,
-        lambda w: step(w, {1: np.ones(3)}, n_gradients=10),
-        errors.GradientMismatch(
-            10, NAMES[10], "there are 11 parameters and 10 gradients"
-        ),
-    ),
-    "the first of two gradients": Pair(
-        World.closed,
-        lambda w: step(w, {1: NAN, 2: np.ones(3)}),
-        errors.GradientMismatch(1, NAMES[1], "has a value that is not finite"),
-    ),
-    "gradients before updates": Pair(
-        World.closed,
-        lambda w: step(w, {1: HUGE, 6: NAN}),
-        errors.GradientMismatch(6, NAMES[6], "has a value that is not finite"),
-    ),
-    "the first of two updates": Pair(
-        World.closed,
-        lambda w: step(w, {6: HUGE, 1: HUGE}),
-        errors.NonFiniteUpdate(1, NAMES[1]),
-    ),
-    "updates before borrows": Pair(
-        World.prefilled,
-        lambda w: step(w, {6: HUGE}),
-        errors.NonFiniteUpdate(6, NAMES[6]),
-    ),
-    "the first of all borrows": Pair(
-        World.closed,
-        lambda w: step_beside_a_session(w, other(w, 0)),
-        errors.ParameterBorrowed(NAMES[1]),
-    ),
-}
-
 PAIRS: Final = {
     f"{row}: {name}": pair
     for row, pairs in {
@@ -253,7 +163,7 @@ PAIRS: Final = {
         "prefill": PREFILL,
         "decode": DECODE,
         "reset": {"open before entered": closed_and_busy(DecoderSession.reset)},
-        "step": STEP,
+        "step": STEP_PAIRS,
     }.items()
     for name, pair in pairs.items()
 }

@@ -179,6 +179,6 @@ def test_config_is_a_value() -> None:
 
     assert same == TINY
     assert hash(same) == hash(TINY)
-    assert pickle.loads(pickle.dumps(TINY)) == TINY  # noqa: S301 # our own bytes
+    assert pickle.loads(pickle.dumps(TINY)) == TINY
     with pytest.raises(FrozenInstanceError):
         same.capacity = 9  # type: ignore[misc] # which is the point

@@ -63,7 +63,7 @@ def test_errors_are_all_here() -> None:
 @each_error
 @pytest.mark.parametrize(
     "copied",
-    [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))],  # noqa: S301 # our own bytes
+    [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))],
 )
 def test_error_survives_copying(
     error: EngineError, copied: Callable[[EngineError], EngineError]

@@ -32,6 +32,8 @@ from tests.models import (
 )
 from tests.undisturbed import EXPECTED, TOP_2, loss_bits
 
+pytestmark = pytest.mark.usefixtures("no_collector_callbacks")
+
 N_ALARMS: Final = 300
 SECONDS_BETWEEN: Final = 0.0023
 SECONDS_OF_SIGNALS: Final = 4.0

@@ -23,6 +23,8 @@ from tests.models import (
 )
 from tests.undisturbed import EXPECTED
 
+pytestmark = pytest.mark.usefixtures("no_collector_callbacks")
+
 
 def finish(world: World) -> None:
     """Go on with an open session from any length, and give back every borrow."""

@@ -23,14 +23,12 @@ from engine import (
     WorkOverflow,
     ZeroEnergyRow,
 )
-from tests.models import (
-    PROMPT,
-    World,
-    facts,
-    ones_for,
-    outcome,
-)
+from tests.models import PROMPT, World, facts, ones_for, outcome
 from tests.refusals import CASES, Case
+from tests.step_refusals import STEP_CASES
+
+ALL_CASES: Final = CASES | STEP_CASES
+each_case: Final = pytest.mark.parametrize("case", ALL_CASES.values(), ids=ALL_CASES)
 
 # Refused by calls that have modules of their own.
 ELSEWHERE: Final = {
@@ -42,7 +40,7 @@ ELSEWHERE: Final = {
     TargetCountMismatch,
     TargetOutOfRange,
 }
-# Causes of ``StageFailed``; where each arises is in ``test_row``.
+# Causes of ``StageFailed``; where each arises is in ``overflows``.
 CAUSES: Final = {NonFinite, StageFailed, ZeroEnergyRow}
 
 
@@ -76,7 +74,7 @@ def after(world: World) -> list[object]:
     return [*given, end.cache.bits, end.cache.work, *end[2:]]
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_case
 def test_refusal_has_its_class_and_fields(case: Case) -> None:
     world = case.make()
 
@@ -86,14 +84,14 @@ def test_refusal_has_its_class_and_fields(case: Case) -> None:
     assert facts(refusal.value) == facts(case.error)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_case
 def test_refusal_names_the_values_and_the_limit(case: Case) -> None:
     sentence = str(case.error)
 
     assert [word for word in case.says if str(word) not in sentence] == []
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_case
 def test_refusal_changes_nothing(case: Case) -> None:
     world = case.make()
     before = world.everything()
@@ -104,7 +102,7 @@ def test_refusal_changes_nothing(case: Case) -> None:
     assert world.everything() == before
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_case
 def test_refusal_is_forgotten_by_the_next_calls(case: Case) -> None:
     refused, undisturbed = case.make(), case.make()
     with pytest.raises(EngineError):
@@ -113,14 +111,14 @@ def test_refusal_is_forgotten_by_the_next_calls(case: Case) -> None:
     assert after(refused) == after(undisturbed)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_case
 def test_refusal_belongs_to_one_family(case: Case) -> None:
     families = [each for each in FAMILIES if isinstance(case.error, each)]
 
     assert len(families) == 1
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@each_case
 def test_refusal_of_a_construction_is_a_value_error(case: Case) -> None:
     is_construction = isinstance(case.error, ConstructionError)
 
@@ -130,7 +128,7 @@ def test_refusal_of_a_construction_is_a_value_error(case: Case) -> None:
 def test_every_leaf_error_is_tested() -> None:
     classes = [getattr(engine.errors, name) for name in engine.errors.__all__]
     leaves = {each for each in classes if not each.__subclasses__()}
-    here = {type(case.error) for case in CASES.values()}
+    here = {type(case.error) for case in ALL_CASES.values()}
 
     assert here | CAUSES | ELSEWHERE == leaves
     assert not here & ELSEWHERE

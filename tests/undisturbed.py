@@ -1,5 +1,6 @@
 """What calls give when nobody interrupts them."""
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from engine import (
@@ -8,24 +9,19 @@ from engine import (
     Generation,
     GenerationRequest,
     SplitMix64,
+    StepOutput,
     TopK,
     generate,
     loss_and_gradients,
 )
-from tests.models import (
-    PROMPT,
-    SEED,
-    TINY,
-    World,
-    bits_of,
-    held,
-    logical,
-    ones_for,
-)
+from tests.models import PROMPT, SEED, TINY, World, bits_of, held, logical, ones_for
 
 TOP_2: Final = GenerationRequest(
     mode=TopK(temperature=1.0, k=2), eos_token=None, max_new_tokens=2
 )
+
+ROOMY: Final = replace(TINY, capacity=1_000)
+"""With room for more decodes than any test makes."""
 
 
 class Undisturbed(NamedTuple):
@@ -74,3 +70,16 @@ def loss_bits(decoder: Decoder) -> object:
 
 
 EXPECTED: Final = Undisturbed.observed()
+
+
+def in_order(outputs: list[tuple[int, StepOutput]]) -> list[tuple[int, object]]:
+    """Tokens and bits by the length that each call gave."""
+    ordered = sorted(outputs, key=lambda each: each[1].length)
+    return [(token_id, bits_of(output)) for token_id, output in ordered]
+
+
+def alone(tokens: list[int]) -> list[tuple[int, object]]:
+    """What the same decodes give in one thread."""
+    world = World.empty(ROOMY)
+    world.session.prefill([0])
+    return [(each, bits_of(world.session.decode(each))) for each in tokens]
