@@ -30,7 +30,7 @@ def _profile(max_examples: int, steps: int) -> settings:
 
 PROFILES: Final = {
     "quick": _profile(max_examples=20, steps=20),
-    "default": _profile(max_examples=100, steps=30),
+    "default": _profile(max_examples=300, steps=30),
     "deep": _profile(max_examples=3_000, steps=50),
 }
 

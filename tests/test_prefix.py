@@ -63,3 +63,15 @@ def test_copy_has_the_same_bits_elsewhere_and_nobody_inside() -> None:
     assert not twin.occupants
     twin.fill_spare(9.0)
     assert not (prefix.blocks[0].keys == 9.0).any()
+
+
+def test_copy_is_of_one_state_though_a_commit_comes_between() -> None:
+    """As another thread's would: between the look at the state and at the rows."""
+    prefix = Prefix.empty(TINY, Work())
+    commits = iter([State(2, Work(token_forwards=2)), State(0, Work())])
+
+    def read() -> int:
+        prefix.state = next(commits, prefix.state)
+        return prefix.state.length
+
+    assert prefix.at_one_moment(read) == (State(0, Work()), 0)
