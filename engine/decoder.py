@@ -36,8 +36,12 @@ class Decoder:
         """Make a decoder; there is no ``__init__`` that could be called once more."""
         given = tuple(parameters)
         for index, (slot, parameter) in enumerate(zip_longest(layout(config), given)):
-            name = parameter.name if slot is None else slot[0]
-            reason = "is surplus" if slot is None else _misfit(slot, parameter)
+            surplus = str(getattr(parameter, "name", ""))
+            name, reason = (
+                (surplus, "is surplus")
+                if slot is None
+                else (slot[0], _misfit(slot, parameter))
+            )
             if reason:
                 raise ParameterLayout(index, name, reason)
         self = super().__new__(cls)
@@ -84,6 +88,9 @@ class Decoder:
         decoder = cls(config, parameters)
         rng.state = stream.state
         return decoder
+
+    def __repr__(self) -> str:
+        return f"<Decoder of {self._config}>"
 
     @property
     def config(self) -> DecoderConfig:

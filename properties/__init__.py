@@ -1,3 +1,3 @@
-"""The hunt: scripts of calls, judged on an engine beside the reference."""
+"""The hunt: calls on a session, judged beside the reference; and the report."""
 
 __all__ = ()

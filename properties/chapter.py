@@ -24,9 +24,9 @@ from engine import (
 )
 from engine.arrays import Array
 from properties.restored import Restored, run_restored
+from properties.tolerance import TOLERANCE
 from reference import Replay, replay
 
-TOLERANCE: Final = 2e-12
 SEED: Final = 38
 PROMPT: Final = (0, 1)
 DECODED: Final = 2

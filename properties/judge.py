@@ -18,10 +18,10 @@ from engine import (
     loss_and_gradients,
 )
 from engine.arrays import Array
+from properties.tolerance import TOLERANCE
 from reference import replay
 from reference.replay import Reals
 
-TOLERANCE: Final = 2e-12
 LARGE_STEP: Final = AdamWConfig(
     learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1
 )
@@ -117,12 +117,11 @@ class Judge:
 
         assert (output.position, output.length) == (length - 1, length)
         assert output.attention_scores == config.n_layers * config.n_heads * length
-        _assert_close(output.logits, expected.logits[-1])
-        for rows, keys, values in zip(
-            self.cache.layers, expected.keys, expected.values, strict=True
-        ):
-            _assert_close(rows.keys, keys)
-            _assert_close(rows.values, values)
+        _assert_close("logits of the newest row", output.logits, expected.logits[-1])
+        for layer, rows in enumerate(self.cache.layers):
+            _assert_close(f"keys of block {layer}", rows.keys, expected.keys[layer])
+            values = expected.values[layer]
+            _assert_close(f"values of block {layer}", rows.values, values)
 
     def counters_are_exact(self) -> None:
         config = self.decoder.config
@@ -144,9 +143,13 @@ class Judge:
         return [(each.value.tobytes(), each.revision) for each in parameters]
 
 
-def _assert_close(actual: Array, expected: Reals) -> None:
+def _assert_close(what: str, actual: Array, expected: Reals) -> None:
     """Within the tolerance of the largest magnitude compared; NaN is within nothing."""
-    scale = max(1.0, float(np.abs(expected).max(initial=0)))
-
     assert actual.shape == expected.shape
-    assert bool((np.abs(actual - expected) <= TOLERANCE * scale).all())
+    bound = TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0)))
+    differing = np.argwhere(~(np.abs(actual - expected) <= bound))
+    if len(differing):
+        place = tuple(differing[0].tolist())
+        came, due = actual[place], expected[place]
+        message = f"{what} at {place}: {came}, the replay has {due}, bound {bound}"
+        raise AssertionError(message)

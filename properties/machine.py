@@ -16,14 +16,16 @@ from hypothesis.stateful import (
 from engine import (
     CacheFull,
     Decoder,
+    DecoderConfig,
     DecodeRequiresPrefill,
     DecodeTokenOutOfRange,
     EmptyPrompt,
     PrefillRequiresEmpty,
     PromptTokenOutOfRange,
     PromptTooLong,
+    SplitMix64,
 )
-from properties.geometry import decoders, prompts, strange_tokens, token_ids
+from properties.geometry import configs, prompts, seeds, strange_tokens, token_ids
 from properties.judge import Judge
 
 
@@ -60,9 +62,9 @@ class SessionMachine(RuleBasedStateMachine):
 
     judge: Judge
 
-    @initialize(decoder=decoders())
-    def begin(self, decoder: Decoder) -> None:
-        self.judge = Judge(decoder)
+    @initialize(config=configs(), seed=seeds())
+    def begin(self, config: DecoderConfig, seed: int) -> None:
+        self.judge = Judge(Decoder.initialize(config, SplitMix64(seed)))
 
     # What a caller may do.
 

@@ -115,7 +115,7 @@ def facts(error: BaseException) -> tuple[object, ...]:
 
 
 class Everything(NamedTuple):
-    """``S`` of the specification; compares bit for bit."""
+    """All that a refusal must leave as it was; compares bit for bit."""
 
     cache: CacheSnapshot
     storage_ids: tuple[tuple[int, int], ...]

@@ -21,6 +21,8 @@ from tests.models import ADAMW, World, decoder_of, held, ones_for
 from tests.puppets import Puppet
 from tests.undisturbed import ROOMY, alone, in_order
 
+pytestmark = pytest.mark.usefixtures("traced_bytecodes")
+
 N_INTERLEAVINGS: Final = 150
 NEVER: Final = -1  # a boundary that no call has
 

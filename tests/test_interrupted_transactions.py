@@ -32,7 +32,7 @@ from tests.models import (
 )
 from tests.undisturbed import EXPECTED, TOP_2, loss_bits
 
-pytestmark = pytest.mark.usefixtures("no_collector_callbacks")
+pytestmark = pytest.mark.usefixtures("no_collector_callbacks", "traced_bytecodes")
 
 N_ALARMS: Final = 300
 SECONDS_BETWEEN: Final = 0.0023

@@ -23,7 +23,7 @@ from tests.models import (
 )
 from tests.undisturbed import EXPECTED
 
-pytestmark = pytest.mark.usefixtures("no_collector_callbacks")
+pytestmark = pytest.mark.usefixtures("no_collector_callbacks", "traced_bytecodes")
 
 
 def finish(world: World) -> None:

@@ -44,6 +44,13 @@ def position_stays_at_the_prompt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("engine.row.rotation", stuck)
 
 
+def positions_wrap_at_a_power_of_two(patch: pytest.MonkeyPatch) -> None:
+    def wrapped(position: int, head_dim: int, base: float) -> Rotation:
+        return rotation(position % 16, head_dim, base)
+
+    patch.setattr("engine.row.rotation", wrapped)
+
+
 def heads_take_turns(patch: pytest.MonkeyPatch) -> None:
     """Query head h reads key head h mod n_kv_heads."""
 
@@ -146,6 +153,7 @@ def step_leaves_the_revision(patch: pytest.MonkeyPatch) -> None:
 BROKEN: list[Patch] = [
     position_is_one_too_high,
     position_stays_at_the_prompt,
+    positions_wrap_at_a_power_of_two,
     heads_take_turns,
     newest_key_is_not_seen,
     rows_are_rounded,

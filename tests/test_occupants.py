@@ -83,6 +83,7 @@ def test_dead_frame_is_dropped_though_a_traceback_keeps_it() -> None:
     assert place.count() == 0
 
 
+@pytest.mark.usefixtures("traced_bytecodes")
 def test_call_of_another_thread_is_inside_until_it_returns() -> None:
     place = Occupants()
 
