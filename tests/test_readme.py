@@ -1,0 +1,64 @@
+"""What the README says that a machine can try."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from engine import errors
+
+TEXT: Final = (Path(__file__).parents[1] / "README.md").read_text()
+SET_UP: Final = "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && "
+CAUSES: Final = {"NonFinite", "ZeroEnergyRow"}
+"""Never raised out of a call: they say why a stage failed."""
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of a language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def leaves() -> dict[str, tuple[str, ...]]:
+    """Every error class that has no subclass, with its fields."""
+    classes = [getattr(errors, name) for name in errors.__all__]
+    return {
+        each.__name__: each.__match_args__
+        for each in classes
+        if "__match_args__" in vars(each)
+    }
+
+
+def test_readme_begins_with_the_two_commands() -> None:
+    assert blocks("bash") == [
+        f"{SET_UP}.venv/bin/pytest -k properties\n",
+        f"{SET_UP}.venv/bin/pytest\n",
+    ]
+
+
+def test_readme_example_prints_what_it_says() -> None:
+    (example,) = blocks("python")
+    printed = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, check=True
+    ).stdout
+    differences, counts = printed.rstrip().rsplit("\n", 1)
+
+    assert example.count("\n") <= 13
+    assert counts == "3 24"
+    assert any(block.endswith(f"\n{counts}\n") for block in blocks("text"))
+    figures = [float(each) for each in differences.strip("[ ]").split()]
+    assert all(abs(figure) <= 2e-12 for figure in figures)
+
+
+def test_readme_has_every_error_with_its_fields() -> None:
+    rows = re.findall(r"^\|.*?\| `(\w+)\((.*?)\)` \|", TEXT, re.MULTILINE)
+    table = {name: tuple(filter(None, fields.split(", "))) for name, fields in rows}
+
+    assert table == {
+        name: fields for name, fields in leaves().items() if name not in CAUSES
+    }
+    assert all(f"`{name}(" in TEXT for name in CAUSES)
+
+
+def test_readme_has_no_gap() -> None:
+    assert "@@" not in TEXT
