@@ -86,7 +86,7 @@ class AdamW:
             if changed or _is_borrowed(parameter, value)
         ]
         if borrowed or changed:
-            raise ParameterBorrowed(*borrowed[:1] or [""])
+            raise ParameterBorrowed(borrowed[0] if borrowed else "")
         attributes = ["_held"] * len(names)
         store_together([*parameters, self], [*attributes, "_state"], [*replaced, after])
         return after.step

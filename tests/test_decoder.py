@@ -227,3 +227,15 @@ def test_refused_decoder_changes_no_parameter() -> None:
 
 def test_names_differ() -> None:
     assert all(one != other for one, other in pairwise(sorted(NAMES)))
+
+
+def test_decoder_shows_its_configuration() -> None:
+    assert repr(decoder_of(TINY)) == f"<Decoder of {TINY}>"
+
+
+def test_surplus_object_of_any_kind_is_refused() -> None:
+    parameters = (*decoder_of(TINY).parameters, 5)
+    with pytest.raises(ParameterLayout) as refusal:
+        Decoder(TINY, parameters)  # type: ignore[arg-type] # what is tried
+
+    assert refusal.value.args == (len(parameters) - 1, "", "is surplus")
