@@ -138,7 +138,7 @@ class _Reader:
         names = [field.name for field in fields(DecoderConfig)]
         given = self._fields("config", value, names)
         try:
-            config = DecoderConfig(**given)  # type: ignore[arg-type] # it judges them
+            config = DecoderConfig(**given)  # type: ignore[arg-type] # the class judges
         except ConstructionError as error:
             self.reject("config", str(error), error)
         # Lazily: the first missing tensor ends it, however many blocks are announced.
@@ -155,7 +155,7 @@ class _Reader:
         names = [field.name for field in fields(AdamWConfig)]
         constants = self._fields("optimizer", given["config"], names)
         try:
-            config = AdamWConfig(**constants)  # type: ignore[arg-type] # it judges them
+            config = AdamWConfig(**constants)  # type: ignore[arg-type] # the class judges
             step = exact_int("step", given["step"], 0)
         except ConstructionError as error:
             self.reject("optimizer", str(error), error)
@@ -172,7 +172,7 @@ class _Reader:
         if value is None:
             return None
         try:
-            return SplitMix64(value)  # type: ignore[arg-type] # it judges that itself
+            return SplitMix64(value)  # type: ignore[arg-type] # the class judges
         except ConstructionError as error:
             self.reject("rng", str(error), error)
 

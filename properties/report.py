@@ -227,7 +227,7 @@ def _truths(facts: Mapping[str, bool]) -> dict[str, str]:
     return {name: _truth(fact) for name, fact in facts.items()}
 
 
-def _truth(fact: bool) -> str:  # noqa: FBT001 # it is the value that is printed
+def _truth(fact: bool) -> str:  # noqa: FBT001 # printed, not a switch
     return "true" if fact else "false"
 
 
