@@ -6,10 +6,11 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from engine.arrays import Array
-from engine.config import exact_float, rebuilt, refused_state
+from engine.config import exact_float, once, rebuilt, refused_state
 from engine.errors import InvalidOptimizerConfig
 
 
+@once
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdamWConfig:
     """Constants of AdamW; every instance is valid.

@@ -136,6 +136,7 @@ class KVCache:
 
         Raises:
             TypeError: the value is no real number; nothing changed.
+            OverflowError: no float is as large; nothing changed.
             SessionBusy: a call is inside the session; nothing changed.
         """
         run_inside((self._prefix.occupants,), self._fill_spare, value)
@@ -176,6 +177,7 @@ class KVCache:
         """Publish the borrow first and look second, as a step does with its marks."""
         parameters = decoder.parameters
         session._lease = Lease()
+        session._leased = ref(session._lease)
         readers = [self._tenants, *(parameter._readers for parameter in parameters)]
         forget = [reader.discard for reader in readers]
         # One loop in C: a reference that dies before a set has hashed it is an error.
@@ -190,7 +192,7 @@ class KVCache:
         ]
         self._evidence.require_current()
         # A session's last call may still be on its way out, or have died there.
-        if self._prefix.occupants.count() or len(self._tenants) > 1:
+        if self._prefix.occupants.count() or _alive(self._tenants) > 1:
             raise CacheInUse
         if in_step:
             raise ParameterInStep(in_step[0], parameters[in_step[0]].name)
@@ -210,6 +212,11 @@ class KVCache:
     def __reduce_ex__(self, protocol: SupportsIndex) -> Never:
         message = "a cache belongs to the parameters of this process: no pickling"
         raise TypeError(message)
+
+
+def _alive(tenants: set[ref[object]]) -> int:
+    """How many exist: a dead one stays where the collector took it with the cache."""
+    return sum(tenant() is not None for tenant in tuple(tenants))
 
 
 def _close_all(made: list[DecoderSession]) -> None:

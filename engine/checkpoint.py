@@ -15,6 +15,7 @@ from engine.parameters import Held, held_by
 from engine.request import HasState
 from engine.serialization import deserialized, serialized
 from engine.splitmix import SplitMix64
+from engine.undo import or_undo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,8 @@ def _one_moment(
 def _replace_file(target: Path, content: bytes) -> None:
     """Make ``content`` the file's content: all of it, or nothing."""
     partial = target.with_name(f".{secrets.token_hex(16)}.partial")
-    try:
+
+    def write() -> None:
         with partial.open("xb") as file:
             file.write(content)
             file.flush()
@@ -84,8 +86,8 @@ def _replace_file(target: Path, content: bytes) -> None:
         with suppress(FileNotFoundError):
             shutil.copymode(target, partial)
         os.replace(partial, target)  # noqa: PTH105 # Path.replace is this, less plainly
-    finally:
-        partial.unlink(missing_ok=True)
+
+    or_undo(write, lambda: partial.unlink(missing_ok=True))
     # The new file is whole by now, so a system that cannot flush a directory is no
     # reason to report a failure, which would mean that the older file is still there.
     with suppress(OSError):

@@ -3,14 +3,16 @@
 import math
 import operator
 from dataclasses import asdict, dataclass, fields
-from functools import partial
+from functools import partial, wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Final, Never
+from typing import TYPE_CHECKING, Final, Never, TypeVar
 
 from engine.errors import InvalidConfig
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+R = TypeVar("R")
 
 MAX_STORAGE_BYTES: Final = 2**63 - 1
 _FLOAT64_BYTES: Final = 8
@@ -48,6 +50,21 @@ def refused_state(record: object, _state: object) -> Never:
     raise TypeError(message)
 
 
+def once(record: type[R]) -> type[R]:
+    """Let each instance of a record be constructed, and never again."""
+    construct = vars(record)["__init__"]
+    first = next(iter(vars(record)["__dataclass_fields__"]))
+
+    @wraps(construct)
+    def construct_once(instance: R, *args: object, **given: object) -> None:
+        if hasattr(instance, first):
+            refused_state(instance, given)
+        construct(instance, *args, **given)
+
+    type.__setattr__(record, "__init__", construct_once)
+    return record
+
+
 def exact_float(value: object) -> float:
     """The float that ``value`` is, NaN for anything that is no finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -58,6 +75,7 @@ def exact_float(value: object) -> float:
         return math.nan
 
 
+@once
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderConfig:
     """Sizes and constants of one decoder; every instance is valid.

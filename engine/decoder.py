@@ -89,6 +89,9 @@ class Decoder:
         rng.state = stream.state
         return decoder
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._config, self._parameters)
+
     def __repr__(self) -> str:
         return f"<Decoder of {self._config}>"
 

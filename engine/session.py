@@ -1,6 +1,6 @@
 """``DecoderSession``: checks, prepares, commits; the only thing that moves a prefix."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Never, Self, SupportsIndex
@@ -45,6 +45,10 @@ class StepOutput:
     attention_scores: int
 
 
+def _no_lease() -> None:
+    """As a reference to a lease that is gone."""
+
+
 class DecoderSession:
     """One decoder and the cache that belongs to it, until the session is closed.
 
@@ -59,6 +63,7 @@ class DecoderSession:
         "_inside",
         "_itself",
         "_lease",
+        "_leased",
         "_prefix",
         "_probe",
     )
@@ -70,6 +75,9 @@ class DecoderSession:
         self._inside = (prefix.occupants,)
         self._probe = probe
         self._lease: Lease | None = None
+        # What all borrowing refers to dies with it, even if a ``__del__`` brings the
+        # session back: then the collector has closed it.
+        self._leased: Callable[[], Lease | None] = _no_lease
         self._itself = ref(self)
 
     if TYPE_CHECKING:
@@ -157,7 +165,7 @@ class DecoderSession:
         return self._require_open()
 
     def _require_open(self) -> Weights:
-        weights: Weights | None = getattr(self._lease, "weights", None)
+        weights: Weights | None = getattr(self._leased(), "weights", None)
         if weights is None:
             raise SessionClosed
         return weights

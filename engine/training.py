@@ -87,10 +87,10 @@ def _differentiate(
     weights = Weights.of(config, [traced[index] for index in range(len(values))])
     loss: Box = _watched(_stages(weights, tokens, targets), weights)
     try:
-        # A copy, so that no two gradients share memory with each other or with a value.
-        gradients = tuple(
-            map(np.array, backward_pass(1.0, loss._node))
-        )  # as its own make_vjp does
+        # As autograd's own make_vjp does; and copies, so that no two gradients share
+        # memory with each other or with a value.
+        given = backward_pass(1.0, loss._node)
+        gradients = tuple([np.array(gradient) for gradient in given])
         for gradient in gradients:
             require_finite(gradient)
     except Exception as error:
