@@ -1,6 +1,8 @@
 """Generation by replay: every decision reads the complete prefix again."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
 
 from engine import errors, request as data
@@ -16,15 +18,29 @@ def generate_by_replay(
     rng: data.HasState,
 ) -> data.Generation:
     """Extend ``prompt`` as asked; a refusal or failure leaves ``rng`` where it was."""
+    return generate_by_reading(
+        partial(replay, config, weights), config, prompt, request, rng
+    )
+
+
+def generate_by_reading(
+    read: Callable[[tuple[int, ...]], Replay],
+    config: DecoderConfig,
+    prompt: Tokens,
+    request: data.GenerationRequest,
+    rng: data.HasState,
+) -> data.Generation:
+    """The same, from whoever knows the replay of every prefix that is asked for."""
     start = checked_prompt(config, prompt)
     request = _exact(config.vocab_size, request)
-    history, steps, state = list(start), list[data.GenerationStep](), rng.state
+    steps, state = list[data.GenerationStep](), rng.state
+    history = start
     room = config.capacity + 1 - len(start)  # the last token is decided, never read
     stop = "token-limit" if request.max_new_tokens <= room else "context-limit"
     for _ in range(min(request.max_new_tokens, room)):
-        step, state = _step(replay(config, weights, history), request.mode, state)
+        step, state = _step(read(history), request.mode, state)
         steps.append(step)
-        history.append(step.token_id)
+        history = (*history, step.token_id)
         if step.token_id == request.eos_token:
             stop = "eos"
             break
@@ -33,7 +49,7 @@ def generate_by_replay(
     layers, lanes = config.n_layers, config.n_layers * config.n_heads
     return data.Generation(
         prompt=start,
-        generated=tuple(history[len(start) :]),
+        generated=history[len(start) :],
         steps=tuple(steps),
         stop=stop,
         final_length=last,

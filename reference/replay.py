@@ -64,16 +64,26 @@ def replay(
 
 def checked_prompt(config: DecoderConfig, token_ids: Tokens) -> tuple[int, ...]:
     """The prompt as plain integers; its first fault is raised instead."""
-    prompt, exact = tuple(token_ids), list[int]()
-    if not prompt:
-        raise errors.EmptyPrompt
-    if len(prompt) > config.capacity:
-        raise errors.PromptTooLong(len(prompt), config.capacity)
-    for position, token_id in enumerate(map(integer, prompt)):
+    exact = list[int]()
+    for position, token_id in enumerate(
+        map(integer, fitting_prompt(config, token_ids))
+    ):
         if not 0 <= token_id < config.vocab_size:
             raise errors.PromptTokenOutOfRange(position, token_id, config.vocab_size)
         exact.append(token_id)
     return tuple(exact)
+
+
+def fitting_prompt(
+    config: DecoderConfig, token_ids: Tokens
+) -> tuple[SupportsIndex, ...]:
+    """The prompt, if it has a token and room."""
+    prompt = tuple(token_ids)
+    if not prompt:
+        raise errors.EmptyPrompt
+    if len(prompt) > config.capacity:
+        raise errors.PromptTooLong(len(prompt), config.capacity)
+    return prompt
 
 
 def integer(value: SupportsIndex) -> int:

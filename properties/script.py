@@ -1,0 +1,73 @@
+"""A run as data: a configuration, weights, calls in order, and planned faults."""
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
+
+from engine import DecoderConfig
+from properties.calls import Call, Index, Record, Word
+
+
+class Weights(Record):
+    """Weights by seed: matrices are Xavier-uniform times ``scale``.
+
+    Gains are uniform in 1 ± ``gain_spread``.
+    """
+
+    seed: Word
+    scale: float = 1.0
+    gain_spread: float = 0.0
+
+
+class Fault(Record):
+    """An exception at the k-th fallible point of a call, once or from then on."""
+
+    call: Index
+    point: Index
+    raises: Literal[
+        "Exception", "MemoryError", "FloatingPointError", "KeyboardInterrupt"
+    ]
+    persists: bool = False
+
+
+class Script(Record):
+    """One run. Two scripts are the same run exactly if they are equal."""
+
+    version: Literal[1] = 1
+    config: DecoderConfig
+    weights: Weights
+    calls: tuple[Annotated[Call, Field(discriminator="call")], ...]
+    faults: tuple[Fault, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _with_its_version(
+        self, fields: SerializerFunctionWrapHandler
+    ) -> dict[str, object]:
+        return {"version": self.version, **fields(self)}
+
+
+class ScriptRejected(ValueError):
+    """What was given is no script, or names what does not exist; nothing was run."""
+
+
+def to_json(script: Script) -> str:
+    """The script, a call a line, without the fields that have their default."""
+    text = script.model_dump_json(exclude_defaults=True)
+    return text.replace('{"call":', '\n  {"call":') + "\n"
+
+
+def from_json(text: str | bytes) -> Script:
+    """The script that ``to_json`` wrote.
+
+    Raises:
+        ScriptRejected: the text is no JSON, or no script of this version.
+    """
+    try:
+        return Script.model_validate_json(text)
+    except ValidationError as error:
+        raise ScriptRejected(str(error)) from None

@@ -1,0 +1,86 @@
+"""What an optimizer step must answer: its refusals, and AdamW's arithmetic in full."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine import errors
+from reference.replay import Reals
+from reference.session import ParameterModel
+
+
+class OptimizerModel:
+    """Moments by name, and how many steps they have seen."""
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float,
+        beta1: float,
+        beta2: float,
+        epsilon: float,
+        weight_decay: float,
+    ) -> None:
+        self.rate, self.betas = learning_rate, (beta1, beta2)
+        self.epsilon, self.decay = epsilon, weight_decay
+        self.n_steps, self.powers = 0, (1.0, 1.0)
+        self.moments: dict[str, tuple[Reals, Reals]] = {}
+
+    def step(
+        self,
+        parameters: Sequence[ParameterModel],
+        weights: Sequence[Reals],
+        gradients: Sequence[Reals],
+    ) -> list[Reals]:
+        """Every new value, each revision one higher; or raise what forbids it."""
+        names = [parameter.name for parameter in parameters]
+        self._check_names(names)
+        _check_gradients(names, weights, gradients)
+        powers = self.powers[0] * self.betas[0], self.powers[1] * self.betas[1]
+        values, moments = list[Reals](), dict[str, tuple[Reals, Reals]]()
+        for index, (name, weight, gradient) in enumerate(
+            zip(names, weights, gradients, strict=True)
+        ):
+            value, moments[name] = self._updated(name, weight, gradient, powers)
+            if not np.isfinite([value, *moments[name]]).all():
+                raise errors.NonFiniteUpdate(index, name)
+            values.append(value)
+        for parameter in parameters:
+            if parameter.readers:
+                raise errors.ParameterBorrowed(parameter.name)
+        for parameter in parameters:
+            parameter.revision += 1
+        self.n_steps, self.powers, self.moments = self.n_steps + 1, powers, moments
+        return values
+
+    def _check_names(self, names: list[str]) -> None:
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise errors.DuplicateParameter(name)
+        if self.n_steps and set(names) != set(self.moments):
+            raise errors.ParameterSetChanged(tuple(self.moments), tuple(names))
+
+    @np.errstate(all="ignore")  # the results are judged instead
+    def _updated(
+        self, name: str, weight: Reals, gradient: Reals, powers: tuple[float, float]
+    ) -> tuple[Reals, tuple[Reals, Reals]]:
+        zero = np.zeros_like(weight)
+        first, second = self.moments.get(name, (zero, zero))
+        first = first * self.betas[0] + gradient * (1 - self.betas[0])
+        second = second * self.betas[1] + gradient * gradient * (1 - self.betas[1])
+        mean, square = first / (1 - powers[0]), second / (1 - powers[1])
+        change = self.rate * mean / (np.sqrt(square) + self.epsilon)
+        return weight - change - self.rate * self.decay * weight, (first, second)
+
+
+def _check_gradients(
+    names: list[str], weights: Sequence[Reals], gradients: Sequence[Reals]
+) -> None:
+    if len(names) != len(gradients):
+        index = min(len(names), len(gradients))
+        name = "".join(names[index : index + 1])
+        raise errors.GradientMismatch(index, name, "is missing or surplus")
+    for index, (name, weight) in enumerate(zip(names, weights, strict=True)):
+        gradient = gradients[index]
+        if gradient.shape != weight.shape or not np.isfinite(gradient).all():
+            raise errors.GradientMismatch(index, name, "does not fit, or not finite")

@@ -1,0 +1,187 @@
+"""What a session must answer: lists of tokens, and the rules, without any arithmetic.
+
+Each method mirrors the engine's: it raises the refusal that is due and changes nothing,
+or it changes the model. What logits and rows must be is left to ``replay``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Final, NamedTuple, SupportsIndex
+
+from engine import errors
+from engine.config import DecoderConfig
+from engine.work import Work
+from reference.replay import checked_prompt, fitting_prompt, integer
+
+_LIMIT: Final = 2**64 - 1
+
+
+class ParameterModel:
+    """A parameter's identity: its revision, and the sessions that read it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.revision = 0
+        self.readers = set[SessionModel]()
+
+
+class DecoderModel(NamedTuple):
+    """A configuration, and parameters in stable order."""
+
+    config: DecoderConfig
+    parameters: tuple[ParameterModel, ...]
+
+
+class Content(NamedTuple):
+    """What a cache holds: tokens, how many came in the prompt, counters before them."""
+
+    history: tuple[int, ...]
+    n_prompt: int
+    start: Work
+
+    @property
+    def length(self) -> int:
+        """Positions held."""
+        return len(self.history)
+
+    def work(self, config: DecoderConfig) -> Work:
+        """The counters, in closed form."""
+        rows, layers = self.length, config.n_layers
+        done = Work(
+            token_forwards=rows,
+            prefill_tokens=self.n_prompt,
+            decode_tokens=rows - self.n_prompt,
+            cache_appends=layers * rows,
+            qkv_projection_rows=3 * layers * rows,
+            attention_scores=layers * config.n_heads * rows * (rows + 1) // 2,
+        )
+        return Work(*(a + b for a, b in zip(self.start, done, strict=True)))
+
+
+class CacheModel:
+    """Tokens, and the evidence of what their rows were computed from."""
+
+    def __init__(self, decoder: DecoderModel, work: Work) -> None:
+        self.config = decoder.config
+        self.parameters = decoder.parameters
+        self.revisions = tuple(each.revision for each in decoder.parameters)
+        self.content = Content((), 0, work)
+        self.sessions: list[SessionModel] = []
+
+    @property
+    def length(self) -> int:
+        """Positions held."""
+        return self.content.length
+
+    @property
+    def work(self) -> Work:
+        """The six counters."""
+        return self.content.work(self.config)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a session is open."""
+        return any(session.is_open for session in self.sessions)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a parameter was replaced since the cache was made."""
+        return self.revisions != tuple(each.revision for each in self.parameters)
+
+    def copy(self) -> "CacheModel":
+        """The same tokens and evidence, unbound."""
+        copy = CacheModel(DecoderModel(self.config, self.parameters), self.work)
+        copy.revisions, copy.content = self.revisions, self.content
+        return copy
+
+    def bind(self, decoder: DecoderModel) -> "SessionModel":
+        """Open a session, or raise what forbids it."""
+        for field in fields(self.config):
+            cached = getattr(self.config, field.name)
+            given = getattr(decoder.config, field.name)
+            if repr(cached) != repr(given):
+                raise errors.ConfigMismatch(field.name, cached, given)
+        known = tuple(zip(self.parameters, self.revisions, strict=True))
+        for index, (parameter, _) in enumerate(known):
+            if decoder.parameters[index] is not parameter:
+                raise errors.ParameterMismatch(index, parameter.name)
+        for index, (parameter, revision) in enumerate(known):
+            if parameter.revision != revision:
+                raise errors.ParameterRevisionMismatch(
+                    index, parameter.name, revision, parameter.revision
+                )
+        if self.is_bound:
+            raise errors.CacheInUse
+        session = SessionModel(self)
+        for parameter in self.parameters:
+            parameter.readers.add(session)
+        self.sessions.append(session)
+        return session
+
+
+class SessionModel:
+    """One opened session; ``is_open`` until it is closed."""
+
+    def __init__(self, cache: CacheModel) -> None:
+        self.cache = cache
+        self.is_open = True
+
+    def prefill(self, prompt: Iterable[SupportsIndex]) -> None:
+        """Hold the prompt's tokens, or raise what forbids it."""
+        self._require_open()
+        cache, tokens = self.cache, tuple(prompt)
+        if tokens and cache.length:
+            raise errors.PrefillRequiresEmpty(cache.length)
+        history = checked_prompt(cache.config, tokens)
+        self._extend(history, len(history))
+
+    def decode(self, token_id: SupportsIndex) -> None:
+        """Hold one more token, or raise what forbids it."""
+        self._require_open()
+        cache, content = self.cache, self.cache.content
+        if not cache.length:
+            raise errors.DecodeRequiresPrefill
+        token, vocab_size = integer(token_id), cache.config.vocab_size
+        if not 0 <= token < vocab_size:
+            raise errors.DecodeTokenOutOfRange(token, vocab_size)
+        if cache.length == cache.config.capacity:
+            raise errors.CacheFull(cache.config.capacity)
+        self._extend((*content.history, token), content.n_prompt)
+
+    def reset(self) -> None:
+        """Forget tokens and counters, or raise what forbids it."""
+        self._require_open()
+        self.cache.content = Content((), 0, Work())
+
+    def close(self) -> None:
+        """Give back what was borrowed."""
+        self.is_open = False
+        for parameter in self.cache.parameters:
+            parameter.readers.discard(self)
+
+    def _require_open(self) -> None:
+        if not self.is_open:
+            raise errors.SessionClosed
+
+    def _extend(self, history: tuple[int, ...], n_prompt: int) -> None:
+        content = Content(history, n_prompt, self.cache.content.start)
+        work = content.work(self.cache.config)
+        for counter, count in work._asdict().items():
+            if count > _LIMIT:
+                raise errors.WorkOverflow(counter)
+        self.cache.content = content
+
+
+def check_training(
+    config: DecoderConfig,
+    token_ids: Iterable[SupportsIndex],
+    target_ids: Iterable[SupportsIndex],
+) -> None:
+    """Raise what forbids a loss of these tokens and targets."""
+    tokens, targets = fitting_prompt(config, token_ids), tuple(target_ids)
+    if len(tokens) != len(targets):
+        raise errors.TargetCountMismatch(len(tokens), len(targets))
+    checked_prompt(config, tokens)
+    for position, target in enumerate(map(integer, targets)):
+        if not 0 <= target < config.vocab_size:
+            raise errors.TargetOutOfRange(position, target, config.vocab_size)
