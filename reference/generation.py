@@ -7,7 +7,8 @@ from numbers import Real
 
 from engine import errors, request as data
 from engine.config import DecoderConfig, exact_float
-from reference.replay import Replay, Tokens, Weights, checked_prompt, integer, replay
+from reference.replay import Replay, Weights, replay
+from reference.tokens import Tokens, checked_prompt, integer
 
 
 def generate_by_replay(

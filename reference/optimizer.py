@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine import errors
-from reference.replay import Reals
+from engine.arrays import Array
 from reference.session import ParameterModel
 
 
@@ -24,20 +24,20 @@ class OptimizerModel:
         self.rate, self.betas = learning_rate, (beta1, beta2)
         self.epsilon, self.decay = epsilon, weight_decay
         self.n_steps, self.powers = 0, (1.0, 1.0)
-        self.moments: dict[str, tuple[Reals, Reals]] = {}
+        self.moments: dict[str, tuple[Array, Array]] = {}
 
     def step(
         self,
         parameters: Sequence[ParameterModel],
-        weights: Sequence[Reals],
-        gradients: Sequence[Reals],
-    ) -> list[Reals]:
+        weights: Sequence[Array],
+        gradients: Sequence[Array],
+    ) -> list[Array]:
         """Every new value, each revision one higher; or raise what forbids it."""
         names = [parameter.name for parameter in parameters]
         self._check_names(names)
         _check_gradients(names, weights, gradients)
         powers = self.powers[0] * self.betas[0], self.powers[1] * self.betas[1]
-        values, moments = list[Reals](), dict[str, tuple[Reals, Reals]]()
+        values, moments = list[Array](), dict[str, tuple[Array, Array]]()
         for index, (name, weight, gradient) in enumerate(
             zip(names, weights, gradients, strict=True)
         ):
@@ -62,8 +62,8 @@ class OptimizerModel:
 
     @np.errstate(all="ignore")  # the results are judged instead
     def _updated(
-        self, name: str, weight: Reals, gradient: Reals, powers: tuple[float, float]
-    ) -> tuple[Reals, tuple[Reals, Reals]]:
+        self, name: str, weight: Array, gradient: Array, powers: tuple[float, float]
+    ) -> tuple[Array, tuple[Array, Array]]:
         zero = np.zeros_like(weight)
         first, second = self.moments.get(name, (zero, zero))
         first = first * self.betas[0] + gradient * (1 - self.betas[0])
@@ -74,7 +74,7 @@ class OptimizerModel:
 
 
 def _check_gradients(
-    names: list[str], weights: Sequence[Reals], gradients: Sequence[Reals]
+    names: list[str], weights: Sequence[Array], gradients: Sequence[Array]
 ) -> None:
     if len(names) != len(gradients):
         index = min(len(names), len(gradients))

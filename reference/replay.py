@@ -1,22 +1,21 @@
 """The decoder made naive on purpose: every call replays the complete prefix."""
 
-import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import SupportsIndex, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from engine import errors
 from engine.config import DecoderConfig
 from engine.stages import Place, Stage
+from reference.tokens import Tokens, checked_prompt
 
 Real: TypeAlias = np.float64 | np.longdouble
 Reals: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[Real]]  # any rank
 Rows: TypeAlias = np.ndarray[tuple[int, int], np.dtype[Real]]  # (n_tokens, features)
 Heads: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[Real]]  # (heads, *rows)
 Weights: TypeAlias = Mapping[str, Reals]
-Tokens: TypeAlias = Iterable[SupportsIndex]
 _Reals = TypeVar("_Reals", bound=Reals)
 
 
@@ -60,37 +59,6 @@ def replay(
     n = _rms_norm((Stage.FINAL_NORM, None), config, x, weights["final_norm.gain"])
     logits = _finite((Stage.LOGITS, None), n @ table.T)
     return Replay(logits, tuple(keys), tuple(values), attention_scores)
-
-
-def checked_prompt(config: DecoderConfig, token_ids: Tokens) -> tuple[int, ...]:
-    """The prompt as plain integers; its first fault is raised instead."""
-    exact = list[int]()
-    for position, token_id in enumerate(
-        map(integer, fitting_prompt(config, token_ids))
-    ):
-        if not 0 <= token_id < config.vocab_size:
-            raise errors.PromptTokenOutOfRange(position, token_id, config.vocab_size)
-        exact.append(token_id)
-    return tuple(exact)
-
-
-def fitting_prompt(
-    config: DecoderConfig, token_ids: Tokens
-) -> tuple[SupportsIndex, ...]:
-    """The prompt, if it has a token and room."""
-    prompt = tuple(token_ids)
-    if not prompt:
-        raise errors.EmptyPrompt
-    if len(prompt) > config.capacity:
-        raise errors.PromptTooLong(len(prompt), config.capacity)
-    return prompt
-
-
-def integer(value: SupportsIndex) -> int:
-    """The integer that ``value`` is; ``bool`` is none."""
-    if isinstance(value, bool):
-        raise TypeError(f"{value} is no integer")
-    return operator.index(value)
 
 
 def _attention(

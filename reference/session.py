@@ -4,14 +4,13 @@ Each method mirrors the engine's: it raises the refusal that is due and changes 
 or it changes the model. What logits and rows must be is left to ``replay``.
 """
 
-from collections.abc import Iterable
 from dataclasses import fields
 from typing import Final, NamedTuple, SupportsIndex
 
 from engine import errors
 from engine.config import DecoderConfig
 from engine.work import Work
-from reference.replay import checked_prompt, fitting_prompt, integer
+from reference.tokens import Tokens, checked_prompt, fitting_prompt, integer
 
 _LIMIT: Final = 2**64 - 1
 
@@ -126,7 +125,7 @@ class SessionModel:
         self.cache = cache
         self.is_open = True
 
-    def prefill(self, prompt: Iterable[SupportsIndex]) -> None:
+    def prefill(self, prompt: Tokens) -> None:
         """Hold the prompt's tokens, or raise what forbids it."""
         self._require_open()
         cache, tokens = self.cache, tuple(prompt)
@@ -174,8 +173,8 @@ class SessionModel:
 
 def check_training(
     config: DecoderConfig,
-    token_ids: Iterable[SupportsIndex],
-    target_ids: Iterable[SupportsIndex],
+    token_ids: Tokens,
+    target_ids: Tokens,
 ) -> None:
     """Raise what forbids a loss of these tokens and targets."""
     tokens, targets = fitting_prompt(config, token_ids), tuple(target_ids)

@@ -1,0 +1,89 @@
+"""What the seeds, changes and flaws of a script stand for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from engine import AdamWConfig, Decoder, DecoderConfig, InvalidConfig, SplitMix64
+from engine.arrays import Array
+from properties.calls import Changes, Step
+from properties.script import ScriptRejected, Weights
+
+T = TypeVar("T")
+
+LARGE_STEP: Final = AdamWConfig(
+    learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1
+)
+"""Every script's optimizer: a step that leaves no weight near where it was."""
+
+_SQUARE_OVERFLOWS: Final = 1e200
+
+
+def initial_weights(config: DecoderConfig, weights: Weights) -> dict[str, Array]:
+    """Values by name, in stable order."""
+    rng = SplitMix64(weights.seed)
+    drawn = Decoder.initialize(config, rng).weights
+    for name, value in drawn.items():
+        if value.ndim > 1:
+            drawn[name] = weights.scale * value
+        elif weights.gain_spread:
+            units = rng.units(value.size)
+            drawn[name] = 1 + weights.gain_spread * (2 * units - 1)
+    return drawn
+
+
+def gradients(step: Step, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """One a parameter of these shapes, all in ± scale, but for the flaw."""
+    rng, flaw = SplitMix64(step.seed), step.flaw
+    made = [
+        step.scale * (2 * rng.units(math.prod(shape)) - 1).reshape(shape)
+        for shape in shapes
+    ]
+    if flaw is None:
+        return made
+    match flaw.kind:
+        case "missing":
+            made.pop()
+        case "surplus":
+            made.append(np.zeros(1))
+        case "shape":
+            made[flaw.index] = np.zeros((1, 2, 3))
+        case "nan":
+            made[flaw.index].flat[-1] = math.nan
+        case "overflow":
+            made[flaw.index].flat[-1] = _SQUARE_OVERFLOWS
+        case "duplicate" | "subset":
+            pass  # is of the parameters, and these are gradients of what was chosen
+    return made
+
+
+def stepped(step: Step, parameters: Sequence[T]) -> list[T]:
+    """The parameters that are given to the step: all of them, but for the flaw."""
+    chosen, flaw = list(parameters), step.flaw
+    if flaw is None:
+        return chosen
+    if flaw.index >= len(chosen):
+        raise ScriptRejected(f"there is no parameter {flaw.index}")
+    if flaw.kind == "duplicate":
+        chosen.append(chosen[flaw.index])
+    if flaw.kind == "subset":
+        del chosen[flaw.index]
+    return chosen
+
+
+def other_config(config: DecoderConfig, changes: Changes) -> DecoderConfig:
+    """The configuration with these fields instead of its own."""
+    try:
+        return replace(config, **changes.model_dump(exclude_none=True))
+    except InvalidConfig as error:
+        raise ScriptRejected(str(error)) from error
+
+
+def rebuilt_at(indices: Sequence[int], n_parameters: int) -> frozenset[int]:
+    """The indices of the parameters that are rebuilt, which must exist."""
+    if max(indices, default=-1) >= n_parameters:
+        raise ScriptRejected(f"there is no parameter {max(indices)}")
+    return frozenset(indices)

@@ -1,0 +1,154 @@
+"""A script's calls on the model: what each must be answered, and what it changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TypeVar
+
+from engine import DecoderConfig, Work
+from engine.arrays import Array
+from properties.calls import (
+    Bind,
+    BindChanged,
+    BindRebuilt,
+    Call,
+    Close,
+    Copy,
+    Decode,
+    Generate,
+    NewCache,
+    NewDecoder,
+    Prefill,
+    Reset,
+    Step,
+    Train,
+)
+from properties.drawn import LARGE_STEP, gradients, other_config, rebuilt_at, stepped
+from properties.script import ScriptRejected
+from reference.optimizer import OptimizerModel
+from reference.session import (
+    CacheModel,
+    DecoderModel,
+    ParameterModel,
+    SessionModel,
+    check_training,
+)
+
+T = TypeVar("T")
+
+
+class Model:
+    """Decoders, caches and one optimizer, as the calls so far must have left them.
+
+    Attributes:
+        values: of every parameter
+        weights_of: by cache, the values that its rows are computed from
+    """
+
+    def __init__(self, config: DecoderConfig, weights: Mapping[str, Array]) -> None:
+        self.values = {ParameterModel(name): value for name, value in weights.items()}
+        self.decoders = [DecoderModel(config, tuple(self.values))]
+        self.caches: list[CacheModel] = []
+        self.weights_of: list[Mapping[str, Array]] = []
+        self.optimizer = OptimizerModel(**asdict(LARGE_STEP))
+        self.perform(NewCache())
+        self.perform(Bind())
+
+    def weights(self, decoder: int) -> dict[str, Array]:
+        """The values of a decoder's parameters as they are now."""
+        parameters = self.decoders[decoder].parameters
+        return {each.name: self.values[each] for each in parameters}
+
+    def perform(self, call: Call, given: Sequence[Array] | None = None) -> None:
+        """Make the call.
+
+        Args:
+            call: what is called
+            given: the gradients that a ``Train`` steps on; zeros, if not told
+
+        Raises:
+            ScriptRejected: the call names what does not exist; nothing changed.
+            Exception: the refusal that is due; nothing changed.
+        """
+        match call:
+            case NewDecoder(decoder=decoder, rebuilt=rebuilt):
+                self.decoders.append(self._rebuilt(decoder, rebuilt))
+            case NewCache() | Copy() | Bind() | BindRebuilt() | BindChanged():
+                self._perform_on_cache(call)
+            case Prefill() | Decode() | Reset() | Close():
+                self._perform_on_session(call)
+            case Step():
+                parameters = stepped(call, self._decoder(call.decoder).parameters)
+                shapes = [self.values[each].shape for each in parameters]
+                self._step(parameters, gradients(call, shapes))
+            case Train(tokens=tokens, targets=targets):
+                trained = self._decoder(call.decoder)
+                check_training(trained.config, tokens, targets)
+                values = [self.values[each] for each in trained.parameters]
+                self._step(trained.parameters, given or [0 * each for each in values])
+            case Generate():
+                self._decoder(call.decoder)  # and nothing else stays of it
+
+    def _perform_on_cache(
+        self, call: NewCache | Copy | Bind | BindRebuilt | BindChanged
+    ) -> None:
+        match call:
+            case NewCache(decoder=decoder, work=work):
+                self.caches.append(CacheModel(self._decoder(decoder), Work(*work)))
+                self.weights_of.append(self.weights(decoder))
+            case Copy(cache=cache):
+                self.caches.append(self._cache(cache).copy())
+                self.weights_of.append(self.weights_of[cache])
+            case Bind(cache=cache, decoder=decoder):
+                self._cache(cache).bind(self._decoder(decoder))
+            case BindRebuilt(cache=cache, decoder=decoder, rebuilt=rebuilt):
+                self._cache(cache).bind(self._rebuilt(decoder, rebuilt))
+            case BindChanged(cache=cache, decoder=decoder, changes=changes):
+                given = self._decoder(decoder)
+                config = other_config(given.config, changes)
+                self._cache(cache).bind(DecoderModel(config, given.parameters))
+
+    def _perform_on_session(self, call: Prefill | Decode | Reset | Close) -> None:
+        session = self.session(call.cache, call.age)
+        match call:
+            case Prefill(prompt=prompt):
+                session.prefill(prompt)
+            case Decode(token_id=token_id):
+                session.decode(token_id)
+            case Reset():
+                session.reset()
+            case Close():
+                session.close()
+
+    def _step(self, chosen: Sequence[ParameterModel], given: Sequence[Array]) -> None:
+        weights = [self.values[each] for each in chosen]
+        values = self.optimizer.step(chosen, weights, given)
+        self.values.update(zip(chosen, values, strict=True))
+
+    def _rebuilt(self, decoder: int, rebuilt: Sequence[int]) -> DecoderModel:
+        old = self._decoder(decoder)
+        renewed = rebuilt_at(rebuilt, len(old.parameters))
+        parameters = []
+        for index, parameter in enumerate(old.parameters):
+            new = ParameterModel(parameter.name) if index in renewed else parameter
+            self.values[new] = self.values[parameter]
+            parameters.append(new)
+        return DecoderModel(old.config, tuple(parameters))
+
+    def session(self, cache: int, age: int) -> SessionModel:
+        """The session that was opened on a cache ``age`` sessions before the newest."""
+        sessions = self._cache(cache).sessions
+        if age >= len(sessions):
+            raise ScriptRejected(f"cache {cache} has had {len(sessions)} sessions")
+        return sessions[-1 - age]
+
+    def _cache(self, index: int) -> CacheModel:
+        return _at(index, self.caches, "cache")
+
+    def _decoder(self, index: int) -> DecoderModel:
+        return _at(index, self.decoders, "decoder")
+
+
+def _at(index: int, made: Sequence[T], what: str) -> T:
+    if index >= len(made):
+        raise ScriptRejected(f"there is no {what} {index}")
+    return made[index]
