@@ -1,37 +1,76 @@
-"""Strategies: configurations, weights and tokens on which caches go wrong."""
+"""Strategies: configurations, weights and tokens on which caches go wrong.
+
+Each choice is there because without it some fault was not seen; repeated entries are
+what most examples should have. The first entry is what examples shrink towards.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from functools import lru_cache
+from typing import Final
 
 from hypothesis import strategies as st
 
-from engine import DecoderConfig
+from engine import DecoderConfig, InvalidConfig
+from properties.calls import Call, Changes, Decode, Prefill, Reset, Token
+from properties.script import Script, Weights
+
+# (n_heads, n_kv_heads): one for all, one each, and in between.
+_HEADS: Final = (
+    *((1, 1), (2, 1), (2, 2), (4, 2), (1, 1), (2, 1), (4, 2)),
+    *((3, 1), (3, 3), (4, 1), (4, 4), (6, 2), (6, 3)),
+)
+_HEAD_DIMS: Final = (2, 2, 4, 4, 6)
+# With fewer than two blocks a third of all faults vanish.
+_LAYERS: Final = (2, 2, 2, 2, 2, 2, 3, 3, 1, 0)
+# One above a power of two is where a wrapped position shows; long ones cost a replay.
+_CAPACITIES: Final = (4, 5, 3, 6, 2, 7, 9, 8, 1, 4, 5, 3, 6, 5, 4, 7, 9, 6, 17, 33)
+
+_SCALES: Final = (
+    *(34 * [1.0]),  # activations of variance about 1
+    *(7 * [3.0]),  # saturates the softmax
+    *(5 * [0.02]),  # everything is small, faults too
+    *(3 * [1e40]),  # finite everywhere, squares up to the edge
+    1e100,  # overflows in the first prompt, and ends all use
+)
+_GAIN_SPREADS: Final = (0.5, 0.5, 0.5, 0.9, 0.0)
+
+# Beside the vocabulary, near and far, and what is no integer. The largest one wraps
+# into the vocabulary where somebody takes it for a 64-bit word.
+_FAR: Final[tuple[Token, ...]] = (-1, 2**64, True, -(2**63), False)
+
+_POWERS: Final = range(2, 9)
 
 
 @st.composite
 def configs(draw: st.DrawFn) -> DecoderConfig:
-    """Small decoders whose sizes do not divide each other.
+    """Small decoders; most have two blocks and share key/value heads.
 
-    Most have two blocks or more: some faults cannot be seen with fewer. Two thirds
-    share key/value heads. Some have room beyond a power of two of positions.
     They shrink towards one head of two features.
     """
-    n_kv_heads = draw(st.integers(1, 3))
-    n_heads = n_kv_heads * draw(st.integers(1, 3))
-    head_dim = draw(st.sampled_from([2, 4, 6]))
+    n_heads, n_kv_heads = draw(st.sampled_from(_HEADS))
     return DecoderConfig(
-        vocab_size=draw(st.integers(2, 7)),
-        d_model=n_heads * head_dim,
+        vocab_size=draw(st.sampled_from((5, 4, 3, 2, 6, 7))),
+        d_model=n_heads * draw(st.sampled_from(_HEAD_DIMS)),
         n_heads=n_heads,
         n_kv_heads=n_kv_heads,
-        d_ff=draw(st.integers(1, 9)),
-        n_layers=draw(st.sampled_from([2, 2, 2, 3, 1, 0])),
-        capacity=draw(st.sampled_from([1, 2, 3, 4, 5, 6, 9, 17, 33])),
-        rope_base=draw(st.sampled_from([10_000.0, 1.5, 500_000.0])),
-        rms_epsilon=draw(st.sampled_from([1e-6, 1e-2, 0.0])),
+        d_ff=draw(st.sampled_from((4, 5, 3, 2, 1, 6, 7, 8, 9))),
+        n_layers=draw(st.sampled_from(_LAYERS)),
+        capacity=draw(st.sampled_from(_CAPACITIES)),
+        rope_base=draw(st.sampled_from((10_000.0, 1.5, 500_000.0))),
+        rms_epsilon=draw(st.sampled_from((1e-6, 1e-2, 0.0))),
     )
 
 
-def seeds() -> st.SearchStrategy[int]:
-    """Seeds of decoders at the chapter's scale."""
-    return st.integers(0, 2**64 - 1)
+@st.composite
+def weights(draw: st.DrawFn) -> Weights:
+    """Weights at the chapter's scale mostly, and at every other; never zero."""
+    return Weights(
+        seed=draw(st.integers(0, 2**64 - 1)),
+        scale=draw(st.sampled_from(_SCALES)),
+        gain_spread=draw(st.sampled_from(_GAIN_SPREADS)),
+    )
 
 
 def token_ids(config: DecoderConfig) -> st.SearchStrategy[int]:
@@ -39,16 +78,126 @@ def token_ids(config: DecoderConfig) -> st.SearchStrategy[int]:
     return st.integers(0, config.vocab_size - 1)
 
 
-def prompts(config: DecoderConfig) -> st.SearchStrategy[list[int]]:
-    """Prompts of 1 token, of many, and of exactly the capacity."""
-    fitting = st.integers(1, config.capacity)
-    sizes = st.one_of(fitting, st.just(config.capacity))
-    tokens = token_ids(config)
-    return sizes.flatmap(lambda n: st.lists(tokens, min_size=n, max_size=n))
+@lru_cache(maxsize=64)  # a strategy is dear to make, and each example has a geometry
+def prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[int, ...]]:
+    """Prompts that fit: of 1 token, of 2, of many, and of exactly the capacity."""
+    capacity = config.capacity
+    sizes = st.sampled_from((1, min(2, capacity), (capacity + 2) // 2, capacity))
+    return sizes.flatmap(lambda n_tokens: _tuples(config, n_tokens))
 
 
-def strange_tokens(config: DecoderConfig) -> st.SearchStrategy[int]:
-    """Integers beside the vocabulary, near and far."""
-    return st.one_of(
-        st.just(config.vocab_size), st.just(-1), st.just(2**64 + 1), st.just(-(2**63))
+@lru_cache(maxsize=64)
+def long_prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[int, ...]]:
+    """Prompts of one token more than the capacity."""
+    return _tuples(config, config.capacity + 1)
+
+
+@lru_cache(maxsize=64)
+def strange_tokens(config: DecoderConfig) -> st.SearchStrategy[Token]:
+    """What is no token: integers beside the vocabulary, near and far, and ``bool``."""
+    return st.sampled_from((config.vocab_size, *_FAR))
+
+
+@lru_cache(maxsize=64)
+def strange_prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[Token, ...]]:
+    """Prompts that fit, with one thing at one place that is no token."""
+    places = st.integers(0, config.capacity - 1)
+    return st.builds(_with_one_at, prompts(config), places, strange_tokens(config))
+
+
+@lru_cache(maxsize=64)
+def any_prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[Token, ...]]:
+    """Prompts of every kind, most of them good."""
+    good = prompts(config)
+    bad = st.just(()), long_prompts(config), strange_prompts(config)
+    return st.one_of(good, good, good, good, *bad)
+
+
+@lru_cache(maxsize=64)
+def changes(config: DecoderConfig) -> st.SearchStrategy[Changes]:
+    """One field changed alone, wherever that is valid; or both counts of heads."""
+    alone = [
+        Changes.model_validate({field: value})
+        for field, values in _other_values(config).items()
+        for value in values
+        if _is_valid(config, {field: value})
+    ]
+    together = [
+        Changes(n_heads=n_heads, n_kv_heads=n_kv_heads)
+        for n_heads, n_kv_heads in ((1, 1), (2, 2), (3, 3), (4, 2))
+        if n_heads != config.n_heads and n_kv_heads != config.n_kv_heads
+        if _is_valid(config, {"n_heads": n_heads, "n_kv_heads": n_kv_heads})
+    ]
+    return st.sampled_from(alone + together)
+
+
+def position_sweep() -> Iterator[Script]:
+    """Every power of two up to 256, one below and one above: as length and position.
+
+    Each script decodes across one such position to its full cache, is refused, and then
+    fills the same cache from a prompt of exactly that length.
+    """
+    shape = DecoderConfig(
+        vocab_size=5,
+        d_model=4,
+        n_heads=1,
+        n_kv_heads=1,
+        d_ff=3,
+        n_layers=2,
+        capacity=1,
+        rope_base=10_000.0,
+        rms_epsilon=1e-6,
     )
+    for length in sorted(2**k + beside for k in _POWERS for beside in (-1, 0, 1)):
+        history = tuple((3 * i + i // 7) % 5 for i in range(length + 2))
+        calls: list[Call] = [Prefill(prompt=history[: length - 1])]
+        calls += [Decode(token_id=token_id) for token_id in (*history[-3:], 0)]
+        calls += [Reset(), Prefill(prompt=history[:length])]
+        calls += [Decode(token_id=history[length])]
+        yield Script(
+            config=replace(shape, capacity=length + 2),
+            weights=Weights(seed=length, gain_spread=0.5),
+            calls=tuple(calls),
+        )
+
+
+def _tuples(config: DecoderConfig, n_tokens: int) -> st.SearchStrategy[tuple[int, ...]]:
+    return st.tuples(*(n_tokens * [token_ids(config)]))
+
+
+def _with_one_at(
+    prompt: tuple[Token, ...], place: int, strange: Token
+) -> tuple[Token, ...]:
+    place %= len(prompt)
+    return (*prompt[:place], strange, *prompt[place + 1 :])
+
+
+def _other_values(config: DecoderConfig) -> dict[str, tuple[float, ...]]:
+    """Values by field that differ from the configuration's, valid or not."""
+    beside = {
+        field: (value + 1, value - 1)
+        for field, value in asdict(config).items()
+        if isinstance(value, int)
+    }
+    heads = tuple({1, 2, 3, 4, 6} - {config.n_heads})
+    kv_heads = tuple({1, 2, 3, 4} - {config.n_kv_heads})
+    widths = config.d_model + 2 * config.n_heads, config.d_model - 2 * config.n_heads
+    # The smallest difference that floats can have: in the last bit, or in the sign.
+    base = config.rope_base, math.nextafter(config.rope_base, math.inf)
+    epsilon = config.rms_epsilon
+    sign = -epsilon if epsilon == 0 else 2 * epsilon
+    return beside | {
+        "d_model": widths,
+        "n_heads": heads,
+        "n_kv_heads": kv_heads,
+        "rope_base": (2 * base[0], base[1]),
+        "rms_epsilon": (epsilon + 1e-9, sign),
+    }
+
+
+def _is_valid(config: DecoderConfig, fields: Mapping[str, float]) -> bool:
+    try:
+        replace(config, **fields)  # type: ignore[arg-type] # a config checks its types
+    except InvalidConfig:
+        return False
+    return True

@@ -1,153 +1,122 @@
-"""``Judge``: makes a call on a session, and holds the answer against a replay."""
+"""The judge: runs a script on an engine, and asks every law after every call."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from engine import (
-    AdamW,
-    AdamWConfig,
-    Decoder,
-    EngineError,
-    KVCache,
-    ParameterBorrowed,
-    ParameterRevisionMismatch,
-    StepOutput,
-    Work,
-    loss_and_gradients,
-)
+from engine import DecoderConfig
 from engine.arrays import Array
-from properties.tolerance import TOLERANCE
-from reference import replay
-from reference.replay import Reals
+from properties.built_in import BuiltIn
+from properties.calls import Call, Decode, Prefill, Reset
+from properties.drawn import initial_weights
+from properties.laws import LAWS, Law
+from properties.oracle import Oracle, bits_of
+from properties.rehearsal import Planned, rehearse
+from properties.script import Script, ScriptRejected, to_json
+from properties.subject import Make, Offer
+from properties.tolerance import Difference
+from properties.trial import Seen, Trial
 
-LARGE_STEP: Final = AdamWConfig(
-    learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What was seen of a script that broke no law.
+
+    Attributes:
+        seen: its calls
+        closing: the judge's own calls
+        digest: of every call and every bit that was answered
+        n_unsure: generations that rounding may have ended otherwise
+    """
+
+    seen: tuple[Seen, ...]
+    closing: tuple[Seen, ...]
+    digest: str
+    n_unsure: int
+
+
+@dataclass(eq=False)
+class PropertyFailed(AssertionError):  # states a fact, as the engine's do
+    """An engine broke a law."""
+
+    law: str
+    name: str
+    index: int
+    call: Call
+    difference: Difference
+    script: Script
+
+    def __str__(self) -> str:
+        made = f"call {self.index}"
+        if self.index >= len(self.script.calls):
+            made = "a closing call of the judge"
+        return (
+            f"{self.law} {self.name}: {made}, {self.call!r}\n"
+            f"  {self.difference}\n{to_json(self.script)}"
+        )
 
 
 class Judge:
-    """One decoder, one cache, its session, and the tokens that it must have seen.
+    """Judges scripts, and remembers replays and lone runs from one to the next.
 
-    The model is the list of tokens. Every answer must be the newest position of their
-    replay, every row one of its rows, every counter a closed form of their numbers.
+    Args:
+        make: the engine under test
+        laws: those to ask; what an engine does not offer is not asked of it
     """
 
-    def __init__(self, decoder: Decoder) -> None:
-        self.decoder = decoder
-        self.optimizer = AdamW(LARGE_STEP)
-        self._renew()
+    def __init__(
+        self, make: Make = BuiltIn, laws: Iterable[Law] = tuple(LAWS.values())
+    ) -> None:
+        self._make = make
+        self._laws = tuple(laws)
+        self._oracles: dict[tuple[DecoderConfig, bytes], Oracle] = {}
 
-    def _renew(self) -> None:
-        self.cache = KVCache(self.decoder)
-        self.session = self.cache.bind(self.decoder)
-        self.history: list[int] = []
-        self.n_decoded = 0
+    def __call__(self, script: Script) -> Verdict:
+        """Run a script.
 
-    def prefill(self, prompt: Sequence[int]) -> None:
-        self.history = list(prompt)
-        self.n_decoded = 0
-        self._judge(self.session.prefill(prompt))
-
-    def decode(self, token_id: int) -> None:
-        self.history.append(token_id)
-        self.n_decoded += 1
-        self._judge(self.session.decode(token_id))
-
-    def reset(self) -> None:
-        bits = self.cache.snapshot().bits
-        self.session.reset()
-        self.history = []
-        self.n_decoded = 0
-
-        assert self.cache.snapshot().bits == bits
-
-    def rebind(self) -> None:
-        before = self.cache.snapshot()
-        self.session.close()
-        self.session = self.cache.bind(self.decoder)
-
-        assert self.cache.snapshot() == before
-
-    def refuses(self, refusal: EngineError, call: Callable[[], object]) -> None:
-        """The call raises exactly this, and nothing changes."""
-        before = self.cache.snapshot(), self.optimizer.snapshot(), self._parameters()
-        raised = None
-        try:
-            call()
-        except EngineError as error:
-            raised = error
-        after = self.cache.snapshot(), self.optimizer.snapshot(), self._parameters()
-
-        assert repr(raised) == repr(refusal)  # class and fields
-        assert after == before
-
-    def refuses_a_step(self) -> None:
-        """The open session keeps every parameter from being replaced."""
-        gradients = [parameter.value for parameter in self.decoder.parameters]
-        name = self.decoder.parameters[0].name
-        self.refuses(
-            ParameterBorrowed(name),
-            lambda: self.optimizer.step(self.decoder.parameters, gradients),
+        Raises:
+            PropertyFailed: the first law that the engine broke.
+            ScriptRejected: a call names what does not exist, or what the engine does
+                not offer.
+        """
+        weights = initial_weights(script.config, script.weights)
+        plan = rehearse(script, weights)
+        subject = self._make(script.config, weights)
+        plan = _offered(plan, subject.offers)
+        laws = [law for law in self._laws if law.needs <= subject.offers]
+        trial = Trial(script.config, weights, subject, self._oracle_of)
+        for moment in trial.moments(plan):
+            for law in laws:
+                if difference := law.difference(moment):
+                    raise PropertyFailed(
+                        law.id,
+                        law.name,
+                        len(trial.seen),
+                        moment.call,
+                        difference,
+                        script,
+                    )
+        return Verdict(
+            seen=tuple(trial.seen),
+            closing=tuple(trial.closing),
+            digest=trial.digest,
+            n_unsure=trial.n_unsure,
         )
 
-    def step_and_renew(self) -> None:
-        """A step between sessions makes the cache stale for ever, reset or not."""
-        stale = self.cache
-        first = self.decoder.parameters[0]
-        revision = first.revision
-        self.session.close()
-        tokens = self.history or [0]
-        _, gradients = loss_and_gradients(self.decoder, tokens, tokens)
-        self.optimizer.step(self.decoder.parameters, gradients)
-        revisions = {parameter.revision for parameter in self.decoder.parameters}
-
-        assert revisions == {revision + 1}
-        refusal = ParameterRevisionMismatch(0, first.name, revision, revision + 1)
-        self.refuses(refusal, lambda: stale.bind(self.decoder))
-        self._renew()
-
-    def _judge(self, output: StepOutput) -> None:
-        length = len(self.history)
-        config = self.decoder.config
-        expected = replay(config, self.decoder.weights, self.history)
-
-        assert (output.position, output.length) == (length - 1, length)
-        assert output.attention_scores == config.n_layers * config.n_heads * length
-        _assert_close("logits of the newest row", output.logits, expected.logits[-1])
-        for layer, rows in enumerate(self.cache.layers):
-            _assert_close(f"keys of block {layer}", rows.keys, expected.keys[layer])
-            values = expected.values[layer]
-            _assert_close(f"values of block {layer}", rows.values, values)
-
-    def counters_are_exact(self) -> None:
-        config = self.decoder.config
-        length = len(self.history)
-        triangle = length * (length + 1) // 2
-
-        assert self.cache.length == length
-        assert self.cache.work == Work(
-            token_forwards=length,
-            prefill_tokens=length - self.n_decoded,
-            decode_tokens=self.n_decoded,
-            cache_appends=config.n_layers * length,
-            qkv_projection_rows=3 * config.n_layers * length,
-            attention_scores=config.n_layers * config.n_heads * triangle,
-        )
-
-    def _parameters(self) -> list[tuple[bytes, int]]:
-        parameters = self.decoder.parameters
-        return [(each.value.tobytes(), each.revision) for each in parameters]
+    def _oracle_of(self, config: DecoderConfig, weights: Mapping[str, Array]) -> Oracle:
+        bits = hashlib.sha256(b"".join(map(bits_of, weights.values()))).digest()
+        key = (config, bits)
+        if key not in self._oracles:
+            self._oracles[key] = Oracle(self._make, config, weights)
+        return self._oracles[key]
 
 
-def _assert_close(what: str, actual: Array, expected: Reals) -> None:
-    """Within the tolerance of the largest magnitude compared; NaN is within nothing."""
-    assert actual.shape == expected.shape
-    bound = TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0)))
-    differing = np.argwhere(~(np.abs(actual - expected) <= bound))
-    if len(differing):
-        place = tuple(differing[0].tolist())
-        came, due = actual[place], expected[place]
-        message = f"{what} at {place}: {came}, the replay has {due}, bound {bound}"
-        raise AssertionError(message)
+def _offered(plan: Sequence[Planned], offers: frozenset[Offer]) -> list[Planned]:
+    """The calls that can be made on an engine that offers no more than this."""
+    if Offer.SESSIONS not in offers:
+        for index, planned in enumerate(plan):
+            if not isinstance(planned.call, Prefill | Decode | Reset) or planned.cache:
+                raise ScriptRejected(f"call {index}: the engine offers no sessions")
+    if Offer.REFUSALS in offers:
+        return [*plan]
+    return [planned for planned in plan if not planned.is_refused]

@@ -1,147 +1,254 @@
-"""The model is a list of tokens.
+"""The model is a list of tokens for each cache, and who may read it.
 
-A session is correct when every answer is the newest position of their replay, every
-stored row is one of its rows, and a refused call changes nothing.
+A session is correct when the judge says so. The machine only makes the script: it
+performs each call on the model too, to see what can come next, and judges nothing.
 """
 
-from hypothesis import strategies as st
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from hypothesis import settings, strategies as st, target
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
-    invariant,
     precondition,
     rule,
+    run_state_machine_as_test,
 )
 
-from engine import (
-    CacheFull,
-    Decoder,
-    DecoderConfig,
-    DecodeRequiresPrefill,
-    DecodeTokenOutOfRange,
-    EmptyPrompt,
-    PrefillRequiresEmpty,
-    PromptTokenOutOfRange,
-    PromptTooLong,
-    SplitMix64,
+from engine import DecoderConfig, EngineError
+from properties import refused_turns as refused, turns
+from properties.calls import Call
+from properties.drawn import initial_weights
+from properties.geometry import configs, weights
+from properties.judge import Judge, Verdict
+from properties.model import Model
+from properties.reachable import (
+    closed,
+    copyable,
+    has_room_for_both,
+    has_room_for_cache,
+    open_caches,
+    open_empty,
+    open_filled,
+    open_with_room,
+    stale,
+    unbound_fresh,
 )
-from properties.geometry import configs, prompts, seeds, strange_tokens, token_ids
-from properties.judge import Judge
+from properties.script import Script, Weights
 
 
-def is_empty(machine: "SessionMachine") -> bool:
-    return not machine.judge.history
+def hunt(
+    new_judge: Callable[[], Judge],
+    record: Callable[[Verdict], None],
+    length: settings,
+) -> None:
+    """Make scripts and have them judged, each by a judge of its own.
+
+    Raises:
+        PropertyFailed: the smallest script that was found to fail.
+    """
+
+    def judged(script: Script) -> Verdict:
+        verdict = new_judge()(script)
+        record(verdict)
+        return verdict
+
+    def machine() -> SessionMachine:
+        return SessionMachine(judged)
+
+    run_state_machine_as_test(
+        machine,  # type: ignore[arg-type] # takes any maker of machines, its docs say
+        settings=length,
+    )
 
 
-def is_prefilled(machine: "SessionMachine") -> bool:
-    return bool(machine.judge.history)
+@st.composite
+def drawn(draw: st.DrawFn, turn: turns.Turn) -> Sequence[Call]:
+    """A turn for the machine's model as it is when the rule is chosen."""
+    return turn(draw, draw(st.runner()).model)
 
 
-def is_full(machine: "SessionMachine") -> bool:
-    return len(machine.judge.history) == machine.judge.decoder.config.capacity
-
-
-def has_room(machine: "SessionMachine") -> bool:
-    return is_prefilled(machine) and not is_full(machine)
-
-
-def known_prompts(machine: "SessionMachine") -> st.SearchStrategy[list[int]]:
-    return prompts(machine.judge.decoder.config)
-
-
-def known_tokens(machine: "SessionMachine") -> st.SearchStrategy[int]:
-    return token_ids(machine.judge.decoder.config)
-
-
-def unknown_tokens(machine: "SessionMachine") -> st.SearchStrategy[int]:
-    return strange_tokens(machine.judge.decoder.config)
+def when(
+    there_is: Callable[[Model], object],
+) -> Callable[["SessionMachine"], bool]:
+    """Only while the model has such a thing."""
+    return lambda machine: bool(there_is(machine.model))
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """Calls on one session in any order, each judged at once."""
+    """Calls on sessions in any order; the judge gets them all at the end."""
 
-    judge: Judge
+    begun: Script  # without its calls
+    model: Model
+    calls: list[Call]
 
-    @initialize(config=configs(), seed=seeds())
-    def begin(self, config: DecoderConfig, seed: int) -> None:
-        self.judge = Judge(Decoder.initialize(config, SplitMix64(seed)))
+    def __init__(self, judged: Callable[[Script], Verdict]) -> None:
+        super().__init__()
+        self.judged, self.calls = judged, []
+
+    @initialize(config=configs(), weights=weights())
+    def begin(self, config: DecoderConfig, weights: Weights) -> None:
+        self.begun = Script(config=config, weights=weights, calls=())
+        self.model = Model(config, initial_weights(config, weights))
+
+    def make(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            self.calls.append(call)
+            with suppress(EngineError, TypeError):
+                self.model.perform(call)
+
+    def make_before_a_decode(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
+        self.make(refused.next_decodes(self.model, calls[-1]))
+
+    def teardown(self) -> None:
+        """Hand over the script, and lead Hypothesis to errors and to rare answers."""
+        if self.calls:
+            verdict = self.judged(
+                self.begun.model_copy(update={"calls": tuple(self.calls)})
+            )
+            answers = {(each.call.call, each.outcome) for each in verdict.seen}
+            target(len(answers), label="kinds of answer")
+            target(
+                max(each.error for each in verdict.seen),
+                label="largest error as a share of its bound",
+            )
 
     # What a caller may do.
 
-    @precondition(is_empty)
-    @rule(prompt=st.runner().flatmap(known_prompts))
-    def prefill(self, prompt: list[int]) -> None:
-        self.judge.prefill(prompt)
+    @precondition(when(open_empty))
+    @rule(calls=drawn(turns.first_prompts))
+    def prefill(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(has_room)
-    @rule(token_id=st.runner().flatmap(known_tokens))
-    def decode(self, token_id: int) -> None:
-        self.judge.decode(token_id)
+    @precondition(when(open_with_room))
+    @rule(calls=drawn(turns.decodes))
+    def decode(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @rule()
-    def reset(self) -> None:
-        self.judge.reset()
+    @precondition(when(open_with_room))
+    @rule(calls=drawn(turns.interleaved))
+    def decode_in_turn(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @rule()
-    def rebind(self) -> None:
-        self.judge.rebind()
+    @precondition(when(open_caches))
+    @rule(calls=drawn(turns.resets))
+    def reset(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @rule()
-    def step_between_sessions(self) -> None:
-        self.judge.step_and_renew()
+    @precondition(when(open_filled))
+    @rule(calls=drawn(turns.second_sequences))
+    def reset_and_prefill(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    # What must be refused, leaving no trace.
+    @precondition(when(open_caches))
+    @rule(calls=drawn(turns.closes))
+    def close(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @rule()
-    def refuses_an_empty_prompt(self) -> None:
-        self.judge.refuses(EmptyPrompt(), lambda: self.judge.session.prefill([]))
+    @precondition(when(open_caches))
+    @rule(calls=drawn(turns.rebinds))
+    def rebind(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(is_prefilled)
-    @rule(prompt=st.runner().flatmap(known_prompts))
-    def refuses_a_second_prompt(self, prompt: list[int]) -> None:
-        refusal = PrefillRequiresEmpty(len(self.judge.history))
-        self.judge.refuses(refusal, lambda: self.judge.session.prefill(prompt))
+    @precondition(when(unbound_fresh))
+    @rule(calls=drawn(turns.binds))
+    def bind(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(is_empty)
-    @rule(token_id=st.runner().flatmap(unknown_tokens))
-    def refuses_a_prompt_beyond_the_capacity(self, token_id: int) -> None:
-        capacity = self.judge.decoder.config.capacity
-        prompt = [token_id] * (capacity + 1)
-        refusal = PromptTooLong(capacity + 1, capacity)
-        self.judge.refuses(refusal, lambda: self.judge.session.prefill(prompt))
+    @precondition(when(has_room_for_cache))
+    @rule(calls=drawn(turns.new_sessions))
+    def new_cache(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(is_empty)
-    @rule(token_id=st.runner().flatmap(unknown_tokens))
-    def refuses_an_unknown_prompt_token(self, token_id: int) -> None:
-        refusal = PromptTokenOutOfRange(
-            0, token_id, self.judge.decoder.config.vocab_size
-        )
-        self.judge.refuses(refusal, lambda: self.judge.session.prefill([token_id]))
+    @precondition(when(copyable))
+    @rule(calls=drawn(turns.copies))
+    def copy(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(is_empty)
-    @rule(token_id=st.runner().flatmap(unknown_tokens))
-    def refuses_to_decode_before_a_prompt(self, token_id: int) -> None:
-        refusal = DecodeRequiresPrefill()
-        self.judge.refuses(refusal, lambda: self.judge.session.decode(token_id))
+    @precondition(when(has_room_for_both))
+    @rule(calls=drawn(turns.shares))
+    def new_decoder(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(is_prefilled)
-    @rule(token_id=st.runner().flatmap(unknown_tokens))
-    def refuses_an_unknown_token(self, token_id: int) -> None:
-        refusal = DecodeTokenOutOfRange(token_id, self.judge.decoder.config.vocab_size)
-        self.judge.refuses(refusal, lambda: self.judge.session.decode(token_id))
+    @precondition(when(has_room_for_cache))
+    @rule(calls=drawn(turns.steps_between_sessions))
+    def step_between_sessions(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @precondition(is_full)
-    @rule(token_id=st.runner().flatmap(known_tokens))
-    def refuses_to_overflow(self, token_id: int) -> None:
-        refusal = CacheFull(self.judge.decoder.config.capacity)
-        self.judge.refuses(refusal, lambda: self.judge.session.decode(token_id))
+    @rule(calls=drawn(turns.generations))
+    def generate(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
 
-    @rule()
-    def refuses_a_step_during_the_session(self) -> None:
-        self.judge.refuses_a_step()
+    # What must be refused.
 
-    # What is always true.
+    @precondition(when(open_empty))
+    @rule(calls=drawn(refused.bad_prompts))
+    def refuses_bad_prompts(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
 
-    @invariant()
-    def counters_are_a_closed_form_of_the_history(self) -> None:
-        self.judge.counters_are_exact()
+    @precondition(when(open_filled))
+    @rule(calls=drawn(refused.second_prompts))
+    def refuses_a_second_prompt(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(open_empty))
+    @rule(calls=drawn(refused.early_decodes))
+    def refuses_to_decode_before_a_prompt(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(open_filled))
+    @rule(calls=drawn(refused.strange_decodes))
+    def refuses_strange_tokens(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(open_filled))
+    @rule(calls=drawn(refused.overflows))
+    def refuses_to_overflow(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(closed))
+    @rule(calls=drawn(refused.calls_on_closed))
+    def refuses_after_close(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(open_caches))
+    @rule(calls=drawn(refused.second_binds))
+    def refuses_a_second_session(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @rule(calls=drawn(refused.strange_binds))
+    def refuses_strange_decoders(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(stale))
+    @rule(calls=drawn(refused.stale_binds))
+    def refuses_stale_caches(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(open_caches))
+    @rule(calls=drawn(refused.steps_during_sessions))
+    def refuses_a_step_during_a_session(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @rule(calls=drawn(refused.flawed_steps))
+    def refuses_flawed_steps(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @rule(calls=drawn(refused.bad_training))
+    def refuses_bad_training(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @rule(calls=drawn(refused.bad_requests))
+    def refuses_bad_requests(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @precondition(when(has_room_for_cache))
+    @rule(calls=drawn(refused.worn_counters))
+    def refuses_to_overflow_counters(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)
+
+    @rule(calls=drawn(refused.anything))
+    def anything(self, calls: Sequence[Call]) -> None:
+        self.make_before_a_decode(calls)

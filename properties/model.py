@@ -53,6 +53,13 @@ class Model:
         self.perform(NewCache())
         self.perform(Bind())
 
+    @property
+    def known(self) -> list[ParameterModel]:
+        """Every parameter of a decoder, once, in the order in which they came to be."""
+        return [
+            *dict.fromkeys(each for made in self.decoders for each in made.parameters)
+        ]
+
     def weights(self, decoder: int) -> dict[str, Array]:
         """The values of a decoder's parameters as they are now."""
         parameters = self.decoders[decoder].parameters

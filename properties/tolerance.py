@@ -1,6 +1,55 @@
 """How far two computations of the same decoder may differ, until a bound is derived."""
 
+from dataclasses import dataclass
 from typing import Final
 
-TOLERANCE: Final = 2e-12
-"""Absolute at the chapter's scale; of the largest magnitude where that is above 1."""
+import numpy as np
+
+from engine.arrays import Array
+from reference.replay import Reals
+
+TOLERANCE: Final = 1e-11
+"""Of the largest magnitude compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first place at which what came is not what was due."""
+
+    where: str
+    due: object
+    came: object
+    bound: float | None = None
+
+    def __str__(self) -> str:
+        within = "" if self.bound is None else f"\n  bound  {self.bound:.3g}"
+        return f"{self.where}\n  due    {self.due}\n  came   {self.came}{within}"
+
+
+def bound_of(due: Reals) -> float:
+    """How far each element may be off."""
+    return TOLERANCE * float(np.abs(due).max(initial=0))
+
+
+def share_of_bound(due: Reals, came: Array) -> float:
+    """The largest difference, as a share of what is allowed; NaN differs infinitely."""
+    if due.shape != came.shape:
+        return np.inf
+    distance = float(np.abs(came - due).max(initial=0))
+    allowed = bound_of(due)
+    if distance <= allowed:
+        return distance / allowed if allowed else 0.0
+    return distance / allowed if allowed and np.isfinite(distance) else np.inf
+
+
+def first_difference(what: str, due: Reals, came: Array) -> Difference | None:
+    """The first element that is off by more than the bound, NaN included."""
+    if due.shape != came.shape:
+        return Difference(where=f"{what}, shape", due=due.shape, came=came.shape)
+    bound = bound_of(due)
+    differing = np.argwhere(~(np.abs(came - due) <= bound))
+    if not len(differing):
+        return None
+    place = tuple(differing[0].tolist())
+    where = f"{what} at {list(place)}"
+    return Difference(where=where, due=due[place], came=came[place], bound=bound)

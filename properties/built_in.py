@@ -1,0 +1,192 @@
+"""The built-in engine under the judge: a script's calls on its public names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+
+from engine import (
+    AdamW,
+    Decoder,
+    DecoderConfig,
+    DecoderSession,
+    KVCache,
+    LayerRows,
+    Parameter,
+    ParameterLayout,
+    SplitMix64,
+    StepOutput,
+    Work,
+    generate,
+    loss_and_gradients,
+)
+from engine.arrays import Array, Vector
+from properties.calls import (
+    Bind,
+    BindChanged,
+    BindRebuilt,
+    Call,
+    Close,
+    Copy,
+    Decode,
+    Generate,
+    NewCache,
+    NewDecoder,
+    Prefill,
+    Reset,
+    Step,
+    Train,
+)
+from properties.choices import request_of
+from properties.drawn import LARGE_STEP, gradients, other_config, rebuilt_at, stepped
+from properties.subject import Answer, CacheView, Observation, Offer, Subject
+
+
+class BuiltIn(Subject):
+    """The engine of this project, which offers everything."""
+
+    offers = frozenset(Offer)
+
+    def __init__(self, config: DecoderConfig, weights: Mapping[str, Array]) -> None:
+        parameters = [Parameter(name, value) for name, value in weights.items()]
+        self.decoders = [Decoder.from_parameters(config, parameters)]
+        self.caches = [KVCache(self.decoders[0])]
+        self.sessions = [[self.caches[0].bind(self.decoders[0])]]
+        self.optimizer = AdamW(LARGE_STEP)
+        self.rng = SplitMix64(0)
+
+    def perform(self, call: Call) -> Answer:
+        """Make the call on what the script means by it."""
+        match call:
+            case Prefill(prompt=prompt):
+                return _answer(self._session(call).prefill(prompt))
+            case Decode(token_id=token_id):
+                return _answer(self._session(call).decode(token_id))
+            case Reset():
+                self._session(call).reset()
+            case Close():
+                self._session(call).close()
+            case NewDecoder() | NewCache() | Copy():
+                self._make(call)
+            case Bind() | BindRebuilt() | BindChanged():
+                cache = self.caches[call.cache]
+                self.sessions[call.cache].append(cache.bind(self._given(call)))
+            case Step():
+                parameters = stepped(call, self.decoders[call.decoder].parameters)
+                shapes = [parameter.value.shape for parameter in parameters]
+                self.optimizer.step(parameters, gradients(call, shapes))
+            case Train():
+                return self._train(call)
+            case Generate():
+                return self._generate(call)
+        return Answer()
+
+    def observe(self) -> Observation:
+        """Every cache and parameter, the optimizer, and the last generator."""
+        known = dict.fromkeys(
+            each for made in self.decoders for each in made.parameters
+        )
+        return Observation(
+            caches=tuple(map(_view, self.caches)),
+            parameters=tuple((each.value.tobytes(), each.revision) for each in known),
+            optimizer=self.optimizer.snapshot(),
+            generator=self.rng.state,
+        )
+
+    def rows(self, cache: int) -> Sequence[LayerRows]:
+        """Copies, as the cache gives them."""
+        return self.caches[cache].layers
+
+    def foul(self, cache: int, value: float) -> None:
+        """Spare rows have a public way in."""
+        self.caches[cache].fill_spare(value)
+
+    def decode_on_copy(self, cache: int, token_id: int) -> Vector:
+        """A copy is bound for one call; the cache itself is not touched."""
+        twin = copy(self.caches[cache])
+        known = twin.snapshot().evidence.parameters
+        decoder = next(each for each in self.decoders if each.parameters == known)
+        with twin.bind(decoder) as session:
+            return session.decode(token_id).logits
+
+    def weights(self) -> Sequence[Mapping[str, Array]]:
+        """By decoder."""
+        return [decoder.weights for decoder in self.decoders]
+
+    def moments(self) -> Mapping[str, tuple[Array, Array]]:
+        """As the optimizer's snapshot has them."""
+        return {each.name: each.arrays() for each in self.optimizer.snapshot().moments}
+
+    def handed_out(self) -> Iterator[Array]:
+        """Values, and rows; logits are with the answers."""
+        for decoder in self.decoders:
+            yield from (parameter.value for parameter in decoder.parameters)
+            yield from decoder.weights.values()
+        for cache in self.caches:
+            for rows in cache.layers:
+                yield from (rows.keys, rows.values)
+
+    def _session(self, call: Prefill | Decode | Reset | Close) -> DecoderSession:
+        return self.sessions[call.cache][-1 - call.age]
+
+    def _make(self, call: NewDecoder | NewCache | Copy) -> None:
+        match call:
+            case NewDecoder(decoder=decoder, rebuilt=rebuilt):
+                self.decoders.append(_rebuilt(self.decoders[decoder], rebuilt))
+            case NewCache(decoder=decoder, work=work):
+                self._keep(KVCache(self.decoders[decoder], work=Work(*work)))
+            case Copy(cache=cache):
+                self._keep(copy(self.caches[cache]))
+
+    def _keep(self, cache: KVCache) -> None:
+        self.caches.append(cache)
+        self.sessions.append([])
+
+    def _given(self, call: Bind | BindRebuilt | BindChanged) -> Decoder:
+        """The decoder that is bound."""
+        decoder = self.decoders[call.decoder]
+        match call:
+            case Bind():
+                return decoder
+            case BindRebuilt(rebuilt=rebuilt):
+                return _rebuilt(decoder, rebuilt)
+            case BindChanged(changes=changes):
+                config = other_config(decoder.config, changes)
+                try:
+                    return Decoder.from_parameters(config, decoder.parameters)
+                except ParameterLayout:
+                    return Decoder.initialize(config, SplitMix64(0))
+
+    def _train(self, call: Train) -> Answer:
+        decoder = self.decoders[call.decoder]
+        _, exact = loss_and_gradients(decoder, call.tokens, call.targets)
+        self.optimizer.step(decoder.parameters, exact)
+        return Answer(gradients=exact)
+
+    def _generate(self, call: Generate) -> Answer:
+        self.rng = SplitMix64(call.rng_state)
+        request = request_of(call)
+        decoder = self.decoders[call.decoder]
+        generation = generate(decoder, call.prompt, request, self.rng)
+        return Answer(generation=generation)
+
+
+def _view(cache: KVCache) -> CacheView:
+    length, work, evidence, bits = cache.snapshot()
+    return CacheView(length, work, bits, evidence, cache.storage_ids)
+
+
+def _answer(output: StepOutput) -> Answer:
+    return Answer(
+        logits=output.logits,
+        position=output.position,
+        length=output.length,
+        attention_scores=output.attention_scores,
+    )
+
+
+def _rebuilt(decoder: Decoder, rebuilt: Sequence[int]) -> Decoder:
+    renewed = rebuilt_at(rebuilt, len(decoder.parameters))
+    parameters = [
+        Parameter(each.name, each.value) if index in renewed else each
+        for index, each in enumerate(decoder.parameters)
+    ]
+    return Decoder.from_parameters(decoder.config, parameters)

@@ -1,0 +1,109 @@
+"""What generation must choose, and from where on rounding may choose otherwise."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine import (
+    DecoderConfig,
+    Generation,
+    GenerationRequest,
+    GenerationStep,
+    Greedy,
+    SplitMix64,
+    TopK,
+)
+from properties.calls import Generate
+from properties.oracle import Oracle
+from properties.tolerance import bound_of
+from reference import Replay
+from reference.generation import generate_by_reading
+from reference.replay import Reals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DueGeneration:
+    """The generation that a replay chooses.
+
+    Attributes:
+        generation: all of it
+        state: of the generator afterwards
+        n_sure: choices before the first whose margin is inside the bound
+        interval_bound: how far the edges of an interval may be off
+    """
+
+    generation: Generation
+    state: int
+    n_sure: int
+    interval_bound: float
+
+    @property
+    def steps(self) -> tuple[GenerationStep, ...]:
+        """Every choice."""
+        return self.generation.steps
+
+
+def request_of(call: Generate) -> GenerationRequest:
+    """What the call asks for."""
+    sampling = call.sampling
+    mode = (
+        Greedy()
+        if sampling is None
+        else TopK(temperature=float(sampling.temperature), k=sampling.k)
+    )
+    return GenerationRequest(
+        mode=mode, eos_token=call.eos_token, max_new_tokens=call.max_new_tokens
+    )
+
+
+def due_generation(
+    oracle: Oracle, config: DecoderConfig, call: Generate, guess: tuple[int, ...]
+) -> DueGeneration:
+    """What must be generated.
+
+    Args:
+        oracle: of the decoder
+        config: its configuration
+        call: what is asked for
+        guess: tokens that will probably be read, so that one replay is enough
+
+    Raises:
+        Exception: the refusal that is due.
+    """
+    read = list[Reals]()
+
+    def replayed(history: tuple[int, ...]) -> Replay:
+        ahead = guess if guess[: len(history)] == history else history
+        known = oracle.replay(history, ahead)
+        read.append(known.logits[len(history) - 1])
+        return replace(known, logits=known.logits[: len(history)])
+
+    rng, request = SplitMix64(call.rng_state), request_of(call)
+    made = generate_by_reading(replayed, config, call.prompt, request, rng)
+    widest = max((bound_of(logits) for logits in read), default=0.0)
+    heat = request.mode.temperature if isinstance(request.mode, TopK) else 1.0
+    bound = 2 * widest / heat  # of a share, whose exponent is off by so much
+    sure = [
+        margin(logits, request, step, bound) > bound_of(logits)
+        for logits, step in zip(read, made.steps, strict=True)
+    ]
+    return DueGeneration(
+        generation=made,
+        state=rng.state,
+        n_sure=[*sure, False].index(False),
+        interval_bound=bound,
+    )
+
+
+def margin(
+    logits: Reals, request: GenerationRequest, step: GenerationStep, bound: float
+) -> float:
+    """How far the logits are from another choice; 0 if the draw is near an edge."""
+    ranked = np.sort(logits)[::-1]
+    k = request.mode.k if isinstance(request.mode, TopK) else 1
+    gap = float(ranked[k - 1] - ranked[k]) if k < len(ranked) else np.inf
+    if step.unit_draw is None:
+        return gap
+    edges = {step.interval_start, step.interval_end} - {0.0, 1.0}
+    is_near = any(abs(step.unit_draw - edge) <= bound for edge in edges)
+    return 0.0 if is_near else gap

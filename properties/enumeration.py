@@ -1,0 +1,153 @@
+"""Every sequence of calls up to a depth, over small alphabets on small geometries.
+
+Random scripts rarely repeat a short sequence with one call exchanged; here nothing up
+to the depth is left out, so a fault that a few calls can show is shown.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from time import perf_counter
+from typing import Final
+
+from properties.alphabets import GEOMETRIES, Geometry
+from properties.floors import Census, Floors, Judged, Outcome, Pair
+from properties.graph import DONE, EDGES, Edge
+from properties.script import Script
+
+
+def scripts(geometry: Geometry, depth: int) -> Iterator[Script]:
+    """Every sequence of 1 to ``depth`` calls of the alphabet, short ones first."""
+    for length in range(1, depth + 1):
+        for calls in product(geometry.alphabet, repeat=length):
+            yield Script(
+                config=geometry.config,
+                weights=geometry.weights,
+                calls=geometry.prelude + calls,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumeration:
+    """What was run, and what it reached; the preludes are among the calls."""
+
+    n_geometries: int
+    n_scripts: int
+    n_calls: int
+    seconds: float
+    census: Census
+
+    @property
+    def edges(self) -> frozenset[Edge]:
+        """Edges of the abstract state graph that were taken."""
+        return frozenset(each for each in self.census.counts if isinstance(each, Edge))
+
+    @property
+    def states(self) -> frozenset[str]:
+        """Abstract states that the cache in focus was in."""
+        return frozenset(
+            state for edge in self.edges for state in (edge.before, edge.after)
+        )
+
+
+def enumerate_all(
+    judge: Callable[[Script], Judged],
+    depth: int,
+    geometries: Sequence[Geometry] = GEOMETRIES,
+) -> Enumeration:
+    """Judge every script up to the depth; what the judge raises comes out.
+
+    Args:
+        judge: runs one script and tells what was seen
+        depth: the most calls after a prelude
+        geometries: all of them, if not told
+    """
+    census, n_scripts, n_calls = Census(), 0, 0
+    began = perf_counter()
+    for geometry in geometries:
+        for script in scripts(geometry, depth):
+            census.record(judge(script))
+            n_scripts += 1
+            n_calls += len(script.calls)
+    return Enumeration(
+        n_geometries=len(geometries),
+        n_scripts=n_scripts,
+        n_calls=n_calls,
+        seconds=perf_counter() - began,
+        census=census,
+    )
+
+
+_OUTCOMES: Final = frozenset(
+    Outcome(call, outcome)
+    for call, outcomes in {
+        "new decoder": (DONE,),
+        "new cache": (DONE,),
+        "copy": (DONE,),
+        "bind": (DONE, "CacheInUse", "ParameterRevisionMismatch"),
+        "bind rebuilt": ("ParameterMismatch",),
+        "bind changed": ("ConfigMismatch",),
+        "prefill": (
+            *(DONE, "SessionClosed", "EmptyPrompt", "PrefillRequiresEmpty"),
+            *("PromptTooLong", "PromptTokenOutOfRange"),
+        ),
+        "decode": (
+            *(DONE, "SessionClosed", "DecodeRequiresPrefill"),
+            *("DecodeTokenOutOfRange", "CacheFull"),
+        ),
+        "reset": (DONE, "SessionClosed"),
+        "close": (DONE,),
+        "step": (DONE, "ParameterBorrowed"),
+        "train": (DONE, "ParameterBorrowed"),
+        "generate": (DONE,),
+    }.items()
+    for outcome in outcomes
+)
+"""Written down, not computed: a letter that is taken away is missed."""
+
+_SHALLOW: Final = 3
+"""Calls that reach every cell, but for edges from the states of the next table."""
+
+_DEEP: Final = {"prefilled stale": 4, "full stale": 4}
+_DEEP_TRAINED: Final = {**_DEEP, "full closed": 4, "full stale": 5}
+"""By state: calls up to an edge from it; its capacity is filled by two of them."""
+
+
+def enumeration_floors(depth: int) -> Floors:
+    """1 for each cell of a complete enumeration; below a depth of 3, no floors."""
+    if depth < _SHALLOW:
+        return {}
+    alphabets = [[call.call for call in each.alphabet] for each in GEOMETRIES]
+    pairs = {Pair(*both) for each in alphabets for both in product(each, repeat=2)}
+    edges = {
+        edge
+        for edge in EDGES
+        if Outcome(edge.call, edge.outcome) in _OUTCOMES
+        and not _needs_more(edge)
+        and _depth_of(edge) <= depth
+    }
+    return dict.fromkeys((*_OUTCOMES, *pairs, *edges), 1)
+
+
+def _depth_of(edge: Edge) -> int:
+    """Calls up to this edge and with it, in the alphabet that has the shortest way."""
+    elsewhere = {call.call for each in GEOMETRIES[:-1] for call in each.alphabet}
+    deep = _DEEP if edge.call in elsewhere else _DEEP_TRAINED
+    return deep.get(edge.before, _SHALLOW)
+
+
+def _needs_more(edge: Edge) -> bool:
+    """Whether no alphabet has what this edge takes."""
+    _, hold = edge.before.split()
+    stays = edge.before == edge.after
+    needs_an_older_session = hold == "bound" and (
+        edge.outcome == "SessionClosed" or (edge.call == "close" and stays)
+    )
+    steps = edge.call in {"step", "train"}
+    needs_other_parameters = (
+        steps and edge.outcome == DONE and stays and hold != "stale"
+    )
+    needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and (
+        hold == "stale" or (hold == "closed" and edge.call == "train")
+    )
+    return needs_an_older_session or needs_other_parameters or needs_a_newer_cache

@@ -1,0 +1,171 @@
+"""What a run reached, and whether that is enough.
+
+A hunt that has ceased to reach something still passes: it has only looked at less. So
+a run is counted in cells, and each maker of scripts has a floor for each of its cells.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product, starmap
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from rich.table import Table
+
+from properties.calls import Call
+from properties.graph import EDGES, KINDS, UNREACHABLE, Edge
+
+
+class Outcome(NamedTuple):
+    """A kind of call, and ``"done"`` or the class of the error that it ended with."""
+
+    call: str
+    outcome: str
+
+    def __str__(self) -> str:
+        return f"{self.call}: {self.outcome}"
+
+
+class Pair(NamedTuple):
+    """Two kinds of calls, one right after the other in a script."""
+
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.first}, then {self.second}"
+
+
+Cell: TypeAlias = Outcome | Pair | Edge
+"""No outcome is a kind of call, so no two cells of different kinds are equal."""
+
+Floors: TypeAlias = Mapping[Cell, int]
+"""By cell: how often a maker has to reach it, at least."""
+
+OUTCOMES: Final = frozenset(Outcome(edge.call, edge.outcome) for edge in EDGES)
+PAIRS: Final = frozenset(starmap(Pair, product(KINDS, repeat=2)))
+REACHABLE: Final[frozenset[Cell]] = OUTCOMES | PAIRS | EDGES
+
+WHY_UNREACHABLE: Final[Mapping[Cell, str]] = {
+    Outcome(call, outcome): each.reason
+    for each in UNREACHABLE
+    for call in each.calls
+    for outcome in each.outcomes
+}
+
+MACHINE_FLOORS: Final[Floors] = dict.fromkeys((*OUTCOMES, *PAIRS), 20)
+"""Of the state machine: every outcome and every pair, each from several sides."""
+
+
+class Seen(Protocol):
+    """One call of a run, and what it did to the cache in focus."""
+
+    @property
+    def call(self) -> Call: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def before(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+
+
+class Judged(Protocol):
+    """A run whose calls have all been seen, in order."""
+
+    @property
+    def seen(self) -> Sequence[Seen]: ...
+
+
+class Census:
+    """How often each cell was reached."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[Cell]()
+
+    def record(self, verdict: Judged) -> None:
+        """Count one run; no pair spans two of them."""
+        kinds = [each.call.call for each in verdict.seen]
+        self.counts.update(Pair(first, second) for first, second in pairwise(kinds))
+        for kind, each in zip(kinds, verdict.seen, strict=True):
+            self.counts[Outcome(kind, each.outcome)] += 1
+            self.counts[Edge(each.before, kind, each.outcome, each.after)] += 1
+
+    def merge(self, other: "Census") -> None:
+        """Count what another has counted, of a process of its own perhaps."""
+        self.counts.update(other.counts)
+
+
+class Line(NamedTuple):
+    """One cell of a table: how often it was reached, how often it has to be, and why.
+
+    Attributes:
+        floor: 0 for a cell that may not be reached at all
+        finding: ``"enough"``, or what is wrong
+    """
+
+    cell: Cell
+    reached: int
+    floor: int
+    finding: str
+
+
+ENOUGH: Final = "enough"
+
+
+@dataclass(eq=False)
+class FloorsMissed(AssertionError):
+    """A maker reached a cell too seldom, or one that it cannot reach."""
+
+    lines: tuple[Line, ...]
+
+    def __str__(self) -> str:
+        found = [
+            f"{each.cell}: {each.finding} (reached {each.reached}, floor {each.floor})"
+            for each in self.lines
+        ]
+        return "\n  ".join((f"{len(found)} cells are not as they must be:", *found))
+
+
+def require(census: Census, floors: Floors) -> None:
+    """Every floor is reached, and nothing that is unreachable or unknown.
+
+    Raises:
+        FloorsMissed: some cells are not as they must be, and these are they.
+    """
+    missed = [each for each in _lines(census, floors) if each.finding != ENOUGH]
+    if missed:
+        raise FloorsMissed(tuple(missed))
+
+
+def table(census: Census, floors: Floors) -> Table:
+    """Every cell with its count and floor, the lowest margin first."""
+    shown = Table("cell", "finding", title="what was reached")
+    for column in ("reached", "floor", "margin"):
+        shown.add_column(column, justify="right")
+    for each in _lines(census, floors):
+        numbers = each.reached, each.floor, each.reached - each.floor
+        shown.add_row(str(each.cell), each.finding, *map(str, numbers))
+    return shown
+
+
+def _lines(census: Census, floors: Floors) -> list[Line]:
+    """What must not be reached, then the floors, the lowest margin first."""
+    strangers = sorted(_strangers(census), key=lambda each: str(each.cell))
+    floored = [
+        Line(cell, count, floor, "below its floor" if count < floor else ENOUGH)
+        for cell, floor in floors.items()
+        for count in [census.counts[cell]]
+    ]
+    floored.sort(key=lambda each: (each.reached - each.floor, str(each.cell)))
+    return [*strangers, *floored]
+
+
+def _strangers(census: Census) -> Iterator[Line]:
+    for cell, count in census.counts.items():
+        if isinstance(cell, Edge) and Outcome(cell.call, cell.outcome) not in OUTCOMES:
+            continue  # the outcome is a stranger itself, and says enough
+        if cell not in REACHABLE:
+            reason = WHY_UNREACHABLE.get(cell)
+            finding = f"unreachable: {reason}" if reason else "unknown"
+            yield Line(cell, count, 0, finding)

@@ -1,0 +1,64 @@
+"""B: a cache belongs to one decoder as it is, which nobody changes meanwhile."""
+
+from engine import (
+    ConfigMismatch,
+    ParameterBorrowed,
+    ParameterMismatch,
+    ParameterRevisionMismatch,
+)
+from properties.calls import Step, Train
+from properties.laws.law import law
+from properties.laws.refusals import wrongly_answered
+from properties.laws.undisturbed import disturbed_by
+from properties.moment import Event, Moment
+from properties.subject import Offer
+from properties.tolerance import Difference, first_difference
+
+
+@law("B1", "identity", Offer.REFUSALS, Offer.SESSIONS)
+def identity(moment: Moment) -> Difference | None:
+    """Equal values in new parameters are refused."""
+    return wrongly_answered(moment, (ParameterMismatch,))
+
+
+@law("B2", "configuration", Offer.REFUSALS, Offer.SESSIONS)
+def configuration(moment: Moment) -> Difference | None:
+    """Another configuration is refused."""
+    return wrongly_answered(moment, (ConfigMismatch,))
+
+
+@law("B3", "staleness", Offer.REFUSALS, Offer.SESSIONS, Offer.STEPS)
+def staleness(moment: Moment) -> Difference | None:
+    """After a step the old cache is refused, and a new one is as on a fresh engine."""
+    refused = wrongly_answered(moment, (ParameterRevisionMismatch,))
+    return refused or disturbed_by(Event.STEP, moment)
+
+
+@law("B4", "borrow", Offer.REFUSALS, Offer.STEPS)
+def borrow(moment: Moment) -> Difference | None:
+    """A step during a session is refused; after close it succeeds."""
+    return wrongly_answered(moment, (ParameterBorrowed,))
+
+
+@law("B5", "step", Offer.STEPS, Offer.STATE)
+def step(moment: Moment) -> Difference | None:
+    """A step replaces every value, revision and moment together, as AdamW says."""
+    if moment.answer is None or not isinstance(moment.call, Step | Train):
+        return None
+    model, subject = moment.model, moment.subject
+    for index, came in enumerate(subject.weights()):
+        for name, due in model.weights(index).items():
+            place = f"{name} of decoder {index}"
+            if found := first_difference(place, due, came[name]):
+                return found
+    moments = subject.moments()
+    for name, pair in model.optimizer.moments.items():
+        for order, due in enumerate(pair):
+            place = f"moment {order + 1} of {name}"
+            if found := first_difference(place, due, moments[name][order]):
+                return found
+    due_revisions = [parameter.revision for parameter in model.known]
+    revisions = [revision for _, revision in moment.after.parameters]
+    if revisions != due_revisions:
+        return Difference(where="revisions", due=due_revisions, came=revisions)
+    return None

@@ -1,0 +1,46 @@
+"""Every law by its ID, in the order in which a call is judged by them."""
+
+from typing import Final
+
+from properties.laws import (
+    binding,
+    counts,
+    generation,
+    hatches,
+    parity,
+    refusals,
+    state,
+)
+from properties.laws.law import Law
+
+_ALL: Final = (
+    refusals.exact,
+    state.phase,
+    binding.identity,
+    binding.configuration,
+    binding.staleness,
+    binding.borrow,
+    counts.overflow,
+    refusals.unchanged,
+    generation.no_draw,
+    state.length,
+    parity.logits,
+    parity.rows,
+    parity.causality,
+    generation.generation,
+    binding.step,
+    counts.exact,
+    counts.measured,
+    counts.growth,
+    state.reset,
+    state.rebind,
+    state.isolation,
+    hatches.copies,
+    refusals.usable,
+    state.determinism,
+    parity.split,
+    parity.spare_rows,
+    hatches.aliasing,
+)
+
+LAWS: Final[dict[str, Law]] = {law.id: law for law in _ALL}

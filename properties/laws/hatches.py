@@ -1,0 +1,51 @@
+"""E: nothing that is handed out leads back inside."""
+
+import numpy as np
+
+from engine.arrays import Array
+from properties.calls import Copy
+from properties.laws.law import law
+from properties.laws.undisturbed import disturbed_by
+from properties.moment import Event, Moment
+from properties.subject import Offer
+from properties.tolerance import Difference
+
+
+@law("E1", "aliasing", Offer.STATE)
+def aliasing(moment: Moment) -> Difference | None:
+    """Writing wherever an array that was handed out can be written changes nothing."""
+    if not moment.is_last:
+        return None
+    before = moment.subject.observe()
+    returned = [logits for logits, _ in moment.outputs]
+    for array in (*moment.subject.handed_out(), *returned):
+        _scribble(array)
+    after = moment.subject.observe()
+    if before == after:
+        return None
+    return Difference(where="state after writing outside", due=before, came=after)
+
+
+@law("E2", "copies", Offer.COPIES, Offer.STATE)
+def copies(moment: Moment) -> Difference | None:
+    """A copy equals its source, and shares nothing with it."""
+    if moment.answer is not None and isinstance(moment.call, Copy):
+        source, copy = moment.after.caches[moment.cache], moment.after.caches[-1]
+        if source[:-1] != copy[:-1]:
+            return Difference(where="a copy", due=source[:-1], came=copy[:-1])
+        mine, others = ({*sum(each.storage, ())} for each in (source, copy))
+        if shared := mine & others:
+            return Difference(where="buffers shared by copies", due=set(), came=shared)
+    return disturbed_by(Event.COPY, moment)
+
+
+def _scribble(array: Array) -> None:
+    """Overwrite an array and what it is a view of, as far as possible."""
+    target: object = array
+    while isinstance(target, np.ndarray):
+        try:
+            target.flags.writeable = True
+            target[...] = 7.0
+        except ValueError:
+            pass  # it cannot be written, which is the point
+        target = target.base

@@ -1,0 +1,120 @@
+"""R1-R3: refusals are the ones that are due, change nothing, and are forgotten."""
+
+from typing import Final
+
+from engine import (
+    CacheFull,
+    ConfigMismatch,
+    DecodeRequiresPrefill,
+    EngineError,
+    ParameterBorrowed,
+    ParameterMismatch,
+    ParameterRevisionMismatch,
+    PrefillRequiresEmpty,
+    PromptTooLong,
+    StageFailed,
+    WorkOverflow,
+)
+from properties.calls import Prefill
+from properties.laws.law import law
+from properties.laws.undisturbed import disturbed_by
+from properties.moment import FOREIGN, Event, Moment
+from properties.oracle import bits_of, shown
+from properties.subject import Answer, Observation, Offer
+from properties.tolerance import Difference
+
+PHASE: Final = (PrefillRequiresEmpty, PromptTooLong, DecodeRequiresPrefill, CacheFull)
+BINDING: Final = (ConfigMismatch, ParameterMismatch, ParameterRevisionMismatch)
+OWNED: Final = (*PHASE, *BINDING, ParameterBorrowed, WorkOverflow)
+"""Refusals of which another law says when they are due: S2, B1 to B4, C4."""
+
+
+def wrongly_answered(
+    moment: Moment, owned: tuple[type[Exception], ...]
+) -> Difference | None:
+    """A call that was made though it had to be refused in this way, or the reverse."""
+    if moment.agrees:
+        return None
+    if isinstance(moment.due, owned):
+        return Difference(
+            where="the call was made", due=repr(moment.due), came="an answer"
+        )
+    if moment.due is None and isinstance(moment.came, owned):
+        return Difference(
+            where="the call was refused", due="an answer", came=repr(moment.came)
+        )
+    return None
+
+
+@law("R1", "unchanged", Offer.REFUSALS, Offer.STATE)
+def unchanged(moment: Moment) -> Difference | None:
+    """A refused call leaves every bit of everything."""
+    if not moment.is_refused:
+        return None
+    before, after = moment.before, moment.after
+    if isinstance(moment.due, StageFailed) and isinstance(moment.call, Prefill):
+        before, after = _without_bits(before), _without_bits(after)
+    for name, old, new in zip(before._fields, before, after, strict=True):
+        if name != "generator" and old != new:
+            where = f"{name} after {moment.due!r}"
+            return Difference(where=where, due=old, came=new)
+    return None
+
+
+@law("R2", "exact", Offer.REFUSALS)
+def exact(moment: Moment) -> Difference | None:
+    """A refusal has the class and the fields that are due."""
+    due, came = moment.due, moment.came
+    if moment.agrees:
+        if due is None or isinstance(came, Answer) or facts(due) == facts(came):
+            return None
+    elif isinstance(due or came, OWNED):
+        return None
+    shown = "an answer" if due is None else repr(due)
+    return Difference(where="what was raised", due=shown, came=repr(came))
+
+
+@law("R3", "usable", Offer.REFUSALS)
+def usable(moment: Moment) -> Difference | None:
+    """After a refusal comes what would have come without it."""
+    return disturbed_by(Event.REFUSAL, moment) or _decoded_on_a_copy(moment)
+
+
+def facts(error: Exception) -> tuple[type[Exception], str]:
+    """Class and fields, but for prose: a ``reason`` says what its fields cannot."""
+    if not isinstance(error, EngineError):
+        return type(error), ""
+    names: tuple[str, ...] = getattr(error, "__match_args__", ())
+    return type(error), repr(
+        [getattr(error, name) for name in names if name != "reason"]
+    )
+
+
+def _decoded_on_a_copy(moment: Moment) -> Difference | None:
+    """Right after a refusal one more token decodes to the bits that it would have."""
+    content = moment.content
+    has_room = 0 < content.length < moment.config.capacity
+    if not moment.is_refused or not has_room or moment.kept.is_stale:
+        return None
+    if Offer.COPIES not in moment.subject.offers:
+        return None
+    goes_on = len(moment.ahead) > content.length
+    tokens = moment.ahead if goes_on else (*content.history, 0)
+    run = moment.oracle.lone(tokens, content.n_prompt, FOREIGN)
+    due = run.logits[content.length + 1 - content.n_prompt]
+    try:
+        answer = moment.subject.decode_on_copy(moment.cache, tokens[content.length])
+    except Exception as error:  # noqa: BLE001 # whatever it is, it is no answer
+        came = repr(error).encode()
+    else:
+        came = bits_of(answer)
+    if came == due:
+        return None
+    where = f"a decode on a copy right after {moment.due!r}"
+    return Difference(where=where, due=shown(due), came=shown(came))
+
+
+def _without_bits(observation: Observation) -> Observation:
+    """A failed prefill may leave other bits outside the empty prefix."""
+    caches = tuple(view._replace(bits=b"") for view in observation.caches)
+    return observation._replace(caches=caches)

@@ -1,0 +1,131 @@
+"""``Moment``: one call of a run, what it was answered, and what was due."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from engine import DecoderConfig, LayerRows
+from engine.arrays import Array
+from properties.calls import Call
+from properties.choices import DueGeneration
+from properties.model import Model
+from properties.oracle import LoneRun, Oracle
+from properties.subject import Answer, Observation, Subject
+from reference import Replay
+from reference.session import CacheModel, Content
+
+FOREIGN: Final = math.nan
+"""What the judge puts into rows outside the prefix: no sum can take it and hide it."""
+
+
+class Event(StrEnum):
+    """What may have come between two answers of a cache, and must not matter."""
+
+    RESET = "a reset"
+    REBIND = "closing and binding again"
+    REFUSAL = "a refused or failed call"
+    OTHERS = "calls on other caches"
+    COPY = "being copied"
+    STEP = "an optimizer step before the cache was made"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moment:
+    """All that a law may look at, right after a call and before the next.
+
+    Attributes:
+        call: what was called
+        cache: the cache in focus: the one that the call names, or was named last
+        due: the refusal or failure that the call must meet, if any
+        came: what it was answered, or what was raised
+        before: the subject before the call
+        after: the subject after the call
+        model: as the call must have left it
+        oracle: of the decoder as it was when the cache in focus was made
+        ahead: the history in focus, and what the script will add to it
+        length_before: of the cache in focus
+        rows_before: of the cache in focus
+        since: what has come since the last answer of this cache that was right
+        scores: of this sequence, the score values of each answer by length
+        generation: the one that is due
+        outputs: every logits so far, and their bits when they were returned
+        is_last: whether the run ends here
+    """
+
+    call: Call
+    cache: int
+    due: Exception | None
+    came: Answer | Exception
+    before: Observation
+    after: Observation
+    model: Model
+    subject: Subject
+    oracle: Oracle
+    ahead: tuple[int, ...]
+    length_before: int
+    rows_before: Sequence[LayerRows]
+    since: frozenset[Event]
+    scores: Sequence[tuple[int, int]]
+    generation: DueGeneration | None
+    outputs: Sequence[tuple[Array, bytes]]
+    is_last: bool
+
+    @property
+    def answer(self) -> Answer | None:
+        """What came, if that is what was due in kind."""
+        return self.came if self.due is None and isinstance(self.came, Answer) else None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether an answer was due and came, or neither."""
+        return isinstance(self.came, Answer) == (self.due is None)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a refusal or failure was due, and one came."""
+        return self.due is not None and isinstance(self.came, Exception)
+
+    @property
+    def kept(self) -> CacheModel:
+        """The cache in focus, as the call must have left it."""
+        return self.model.caches[self.cache]
+
+    @property
+    def content(self) -> Content:
+        """Its tokens."""
+        return self.kept.content
+
+    @property
+    def config(self) -> DecoderConfig:
+        """Its configuration."""
+        return self.kept.config
+
+    @property
+    def ends_sequence(self) -> bool:
+        """Whether the answer is the last one of its history."""
+        answer = self.answer
+        has_logits = answer is not None and answer.logits is not None
+        return has_logits and self.content.history == self.ahead
+
+    @cached_property
+    def replayed(self) -> Replay:
+        """A replay that begins with the history."""
+        return self.oracle.replay(self.content.history, self.ahead)
+
+    @cached_property
+    def rows(self) -> Sequence[LayerRows]:
+        """What the cache in focus holds."""
+        return self.subject.rows(self.cache)
+
+    @property
+    def lone(self) -> LoneRun:
+        """The same tokens, split alike, on a fresh engine that does nothing else."""
+        return self.oracle.lone(self.ahead, self.content.n_prompt, FOREIGN)
+
+    @property
+    def lone_bits(self) -> bytes:
+        """The logits of the answer's length in that run."""
+        return self.lone.logits[self.content.length - self.content.n_prompt]

@@ -1,0 +1,115 @@
+"""What one decoder's tokens amount to: by replay, and on a fresh engine by itself."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from engine import DecoderConfig, StageFailed
+from engine.arrays import Array
+from properties.calls import Call, Decode, Prefill
+from properties.subject import Make, Offer
+from reference import Replay, replay
+
+
+class LoneRun(NamedTuple):
+    """The bits of a run that nothing came between.
+
+    Attributes:
+        logits: of each length from the prompt's on; or what was raised instead
+        rows: keys and values of every block at the end
+    """
+
+    logits: tuple[bytes, ...]
+    rows: tuple[bytes, ...]
+
+
+class Oracle:
+    """One configuration and one set of weights; every answer is pure and remembered.
+
+    Args:
+        make: the engine under test, for the lone runs
+        config: sizes and constants
+        weights: values by name
+    """
+
+    def __init__(
+        self, make: Make, config: DecoderConfig, weights: Mapping[str, Array]
+    ) -> None:
+        self._make = make
+        self._config = config
+        self._weights = weights
+        self._replays: dict[tuple[int, ...], Replay | StageFailed] = {}
+        self._runs: dict[tuple[tuple[int, ...], int, float], LoneRun] = {}
+
+    def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replay:
+        """A replay whose first positions are those of the history.
+
+        No position sees a later one, so a replay of more tokens has them too: what is
+        known of the script's future, ``ahead``, is replayed once for all its prefixes.
+
+        Raises:
+            StageFailed: the history cannot be computed; its first row that fails says
+                where, as an engine meets it.
+        """
+        whole = self._remembered(ahead)
+        if isinstance(whole, Replay):
+            return whole
+        for end in range(1, len(history) + 1):
+            whole = self._remembered(history[:end])
+            if isinstance(whole, StageFailed):
+                raise whole
+        assert isinstance(whole, Replay)  # of all of the history
+        return whole
+
+    def lone(self, tokens: tuple[int, ...], n_prompt: int, spare: float) -> LoneRun:
+        """A fresh engine that reads a prompt and decodes the rest, and nothing else.
+
+        Args:
+            tokens: prompt and decoded ones
+            n_prompt: how many are the prompt's
+            spare: what lies in the rows outside the prefix
+        """
+        key = (tokens, n_prompt, spare)
+        if key not in self._runs:
+            self._runs[key] = self._run(tokens, n_prompt, spare)
+        return self._runs[key]
+
+    def _remembered(self, tokens: tuple[int, ...]) -> Replay | StageFailed:
+        if tokens not in self._replays:
+            try:
+                self._replays[tokens] = replay(self._config, self._weights, tokens)
+            except StageFailed as failure:
+                self._replays[tokens] = failure
+        return self._replays[tokens]
+
+    def _run(self, tokens: tuple[int, ...], n_prompt: int, spare: float) -> LoneRun:
+        subject = self._make(self._config, self._weights)
+        if Offer.SPARE in subject.offers:
+            subject.foul(0, spare)
+        logits = list[bytes]()
+        calls: list[Call] = [Prefill(prompt=tokens[:n_prompt])]
+        calls += [Decode(token_id=token_id) for token_id in tokens[n_prompt:]]
+        for call in calls:
+            try:
+                logits.append(bits_of(subject.perform(call).logits))
+            except Exception as error:  # noqa: BLE001 # whatever it is, it is no logits
+                logits.append(repr(error).encode())
+        rows = tuple(
+            bits_of(each)
+            for block in subject.rows(0)
+            for each in (block.keys, block.values)
+        )
+        return LoneRun(tuple(logits), rows)
+
+
+def bits_of(array: Array | None) -> bytes:
+    """Every bit of an array; none of nothing."""
+    return b"" if array is None else array.tobytes()
+
+
+def shown(bits: bytes) -> str:
+    """The numbers that ``bits_of`` an array stand for, or what was raised instead."""
+    if len(bits) % np.dtype(np.float64).itemsize:
+        return bits.decode(errors="replace")
+    return str(np.frombuffer(bits).tolist())

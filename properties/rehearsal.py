@@ -1,0 +1,109 @@
+"""What the model alone knows of a script: its calls, and what lies ahead of each."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from engine import EngineError
+from engine.arrays import Array
+from properties.calls import (
+    Bind,
+    BindChanged,
+    BindRebuilt,
+    Call,
+    Close,
+    Copy,
+    Decode,
+    Prefill,
+    Reset,
+)
+from properties.model import Model
+from properties.script import Script, ScriptRejected
+
+
+class Planned(NamedTuple):
+    """One call that will be made.
+
+    Attributes:
+        call: what is called
+        cache: the one in focus, which this call names, or the last one that named any
+        is_closing: whether the judge has added it
+        is_refused: whether the model refuses it
+        ahead: the longest history that the cache in focus will have before a reset
+    """
+
+    call: Call
+    cache: int
+    is_closing: bool
+    is_refused: bool
+    ahead: tuple[int, ...]
+
+
+def rehearse(script: Script, weights: Mapping[str, Array]) -> list[Planned]:
+    """The script's calls, and two closing decodes on every cache.
+
+    Raises:
+        ScriptRejected: a call names what does not exist, or the script has faults.
+    """
+    if script.faults:
+        raise ScriptRejected("planned faults are not judged by this version")
+    model = Model(script.config, weights)
+    planned = list[Planned]()
+    for index, call in enumerate(script.calls):
+        cache = planned[-1].cache if planned else 0
+        try:
+            planned.append(_planned(model, call, cache, is_closing=False))
+        except ScriptRejected as error:
+            raise ScriptRejected(f"call {index}, {call!r}: {error}") from error
+    for cache in range(len(model.caches)):
+        for call in _closing_calls(model, cache):
+            planned.append(_planned(model, call, cache, is_closing=True))
+    return list(_looking_ahead(planned))[::-1]
+
+
+def _planned(model: Model, call: Call, cache: int, *, is_closing: bool) -> Planned:
+    """Make one call; ``ahead`` is the history that it leaves."""
+    focus = cache_of(call, cache)
+    is_refused = False
+    try:
+        model.perform(call)
+    except (EngineError, TypeError):
+        is_refused = True
+    history = model.caches[focus].content.history
+    return Planned(call, focus, is_closing, is_refused, history)
+
+
+def cache_of(call: Call, focus: int) -> int:
+    """The cache that a call names, or the one in focus if it names none."""
+    match call:
+        case Copy() | Bind() | BindRebuilt() | BindChanged():
+            return call.cache
+        case Prefill() | Decode() | Reset() | Close():
+            return call.cache
+        case _:
+            return focus
+
+
+def _closing_calls(model: Model, cache: int) -> Iterator[Call]:
+    """Two decodes, after what has to come first; each is chosen when it is due."""
+    kept = model.caches[cache]
+    if not kept.is_bound:
+        owners = [decoder.parameters for decoder in model.decoders]
+        yield Bind(cache=cache, decoder=owners.index(kept.parameters))
+    if kept.is_bound and not kept.length:
+        yield Prefill(cache=cache, prompt=(0,))
+    if kept.is_bound:
+        yield Decode(cache=cache, token_id=kept.config.vocab_size - 1)
+        yield Decode(cache=cache, token_id=0)
+
+
+def _looking_ahead(planned: list[Planned]) -> Iterator[Planned]:
+    """From the last call to the first, each with the longest history from there on."""
+    ahead = dict[int, tuple[int, ...]]()
+    for each in reversed(planned):
+        history, longest = each.ahead, ahead.get(each.cache, ())
+        if longest[: len(history)] != history:
+            longest = history
+        ahead[each.cache] = longest
+        if isinstance(each.call, Reset) and not each.is_refused:
+            del ahead[each.cache]  # whatever comes later, what came before ends here
+        yield each._replace(ahead=longest)
