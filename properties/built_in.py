@@ -81,12 +81,9 @@ class BuiltIn(Subject):
 
     def observe(self) -> Observation:
         """Every cache and parameter, the optimizer, and the last generator."""
-        known = dict.fromkeys(
-            each for made in self.decoders for each in made.parameters
-        )
         return Observation(
             caches=tuple(map(_view, self.caches)),
-            parameters=tuple((each.value.tobytes(), each.revision) for each in known),
+            parameters=tuple(map(_values, self.decoders)),
             optimizer=self.optimizer.snapshot(),
             generator=self.rng.state,
         )
@@ -167,6 +164,13 @@ class BuiltIn(Subject):
         decoder = self.decoders[call.decoder]
         generation = generate(decoder, call.prompt, request, self.rng)
         return Answer(generation=generation)
+
+
+def _values(decoder: Decoder) -> tuple[bytes, tuple[int, ...]]:
+    """Every value to the bit, and every revision."""
+    revisions = tuple(parameter.revision for parameter in decoder.parameters)
+    values = b"".join(value.data for value in decoder.weights.values())
+    return values, revisions
 
 
 def _view(cache: KVCache) -> CacheView:

@@ -1,8 +1,10 @@
 """What the seeds, changes and flaws of a script stand for."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 import numpy as np
@@ -22,7 +24,8 @@ LARGE_STEP: Final = AdamWConfig(
 _SQUARE_OVERFLOWS: Final = 1e200
 
 
-def initial_weights(config: DecoderConfig, weights: Weights) -> dict[str, Array]:
+@lru_cache(maxsize=64)
+def initial_weights(config: DecoderConfig, weights: Weights) -> Mapping[str, Array]:
     """Values by name, in stable order."""
     rng = SplitMix64(weights.seed)
     drawn = Decoder.initialize(config, rng).weights
@@ -32,7 +35,7 @@ def initial_weights(config: DecoderConfig, weights: Weights) -> dict[str, Array]
         elif weights.gain_spread:
             units = rng.units(value.size)
             drawn[name] = 1 + weights.gain_spread * (2 * units - 1)
-    return drawn
+    return MappingProxyType(drawn)
 
 
 def gradients(step: Step, shapes: Sequence[tuple[int, ...]]) -> list[Array]:

@@ -11,8 +11,9 @@ from time import perf_counter
 from typing import Final
 
 from properties.alphabets import GEOMETRIES, Geometry
-from properties.floors import Census, Floors, Judged, Outcome, Pair
+from properties.floors import Census, Floors, Outcome, Pair
 from properties.graph import DONE, EDGES, Edge
+from properties.judge import Verdict
 from properties.script import Script
 
 
@@ -51,7 +52,7 @@ class Enumeration:
 
 
 def enumerate_all(
-    judge: Callable[[Script], Judged],
+    judge: Callable[[Script], Verdict],
     depth: int,
     geometries: Sequence[Geometry] = GEOMETRIES,
 ) -> Enumeration:
@@ -108,8 +109,8 @@ _OUTCOMES: Final = frozenset(
 _SHALLOW: Final = 3
 """Calls that reach every cell, but for edges from the states of the next table."""
 
-_DEEP: Final = {"prefilled stale": 4, "full stale": 4}
-_DEEP_TRAINED: Final = {**_DEEP, "full closed": 4, "full stale": 5}
+_DEEP: Final = {"prefilled closed stale": 4, "full closed stale": 4}
+_DEEP_TRAINED: Final = {**_DEEP, "full closed": 4, "full closed stale": 5}
 """By state: calls up to an edge from it; its capacity is filled by two of them."""
 
 
@@ -138,16 +139,23 @@ def _depth_of(edge: Edge) -> int:
 
 def _needs_more(edge: Edge) -> bool:
     """Whether no alphabet has what this edge takes."""
-    _, hold = edge.before.split()
-    stays = edge.before == edge.after
+    phase, hold = edge.before.split(maxsplit=1)
+    stays, is_stale = edge.before == edge.after, hold.endswith("stale")
     needs_an_older_session = hold == "bound" and (
         edge.outcome == "SessionClosed" or (edge.call == "close" and stays)
     )
     steps = edge.call in {"step", "train"}
-    needs_other_parameters = (
-        steps and edge.outcome == DONE and stays and hold != "stale"
-    )
+    needs_other_parameters = steps and edge.outcome == DONE and stays and not is_stale
     needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and (
-        hold == "stale" or (hold == "closed" and edge.call == "train")
+        is_stale or (hold == "closed" and edge.call == "train")
     )
-    return needs_an_older_session or needs_other_parameters or needs_a_newer_cache
+    is_in_a_prelude = phase == "prefilled" and edge.call == "bind"
+    needs_a_letter_on_a_new_cache = hold.startswith("new") and not (
+        is_in_a_prelude and edge.outcome == DONE
+    )
+    return (
+        needs_an_older_session
+        or needs_other_parameters
+        or needs_a_newer_cache
+        or needs_a_letter_on_a_new_cache
+    )

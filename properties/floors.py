@@ -5,15 +5,15 @@ a run is counted in cells, and each maker of scripts has a floor for each of its
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product, starmap
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from rich.table import Table
 
-from properties.calls import Call
 from properties.graph import EDGES, KINDS, UNREACHABLE, Edge
+from properties.judge import Verdict
 
 
 class Outcome(NamedTuple):
@@ -57,33 +57,13 @@ MACHINE_FLOORS: Final[Floors] = dict.fromkeys((*OUTCOMES, *PAIRS), 20)
 """Of the state machine: every outcome and every pair, each from several sides."""
 
 
-class Seen(Protocol):
-    """One call of a run, and what it did to the cache in focus."""
-
-    @property
-    def call(self) -> Call: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def before(self) -> str: ...
-    @property
-    def after(self) -> str: ...
-
-
-class Judged(Protocol):
-    """A run whose calls have all been seen, in order."""
-
-    @property
-    def seen(self) -> Sequence[Seen]: ...
-
-
 class Census:
     """How often each cell was reached."""
 
     def __init__(self) -> None:
         self.counts = Counter[Cell]()
 
-    def record(self, verdict: Judged) -> None:
+    def record(self, verdict: Verdict) -> None:
         """Count one run; no pair spans two of them."""
         kinds = [each.call.call for each in verdict.seen]
         self.counts.update(Pair(first, second) for first, second in pairwise(kinds))

@@ -1,31 +1,30 @@
 """The abstract state graph: what each kind of call may do to a cache in each state.
 
-A state is a phase and a hold: how much a cache has of its capacity, and whether a
-session is open, could be opened, or never again. The table follows the contract's
-order of checks; it leaves out tokens, so that it is small enough to be read.
+A state is a phase and a hold: how much a cache has of its capacity; and whether a
+session is open, was open, or never was, and none can be opened again. The table
+follows the contract's order of checks; without tokens it is small enough to be read.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias, get_args
 
 from properties.calls import Call
-from reference.session import CacheModel
 
 KINDS: Final[tuple[str, ...]] = tuple(
     kind.model_fields["call"].default for kind in get_args(Call)
 )
 DONE: Final = "done"
 PHASES: Final = "empty", "prefilled", "full"
-HOLDS: Final = "bound", "closed", "stale"
+HOLDS: Final = "bound", "closed", "closed stale", "new", "new stale"
 
 _States: TypeAlias = tuple[str, ...]
-_ANY: Final = tuple(f"{phase} {hold}" for phase in PHASES for hold in HOLDS)
-_BOUND: Final = tuple(f"{phase} bound" for phase in PHASES)
-_CLOSED: Final = tuple(f"{phase} closed" for phase in PHASES)
-_STALE: Final = tuple(f"{phase} stale" for phase in PHASES)
-_EMPTY: Final = ("empty bound",)
-_ROOM: Final = ("prefilled bound",)
-_FULL: Final = ("full bound",)
+_BOUND, _CLOSED, _CLOSED_STALE, _NEW, _NEW_STALE = (
+    tuple(f"{phase} {hold}" for phase in PHASES) for hold in HOLDS
+)
+_OPENED: Final[_States] = _BOUND + _CLOSED + _CLOSED_STALE
+_STALE: Final[_States] = _CLOSED_STALE + _NEW_STALE
+_ANY: Final[_States] = _OPENED + _NEW + _NEW_STALE
+_EMPTY, _ROOM, _FULL = ((state,) for state in _BOUND)
 
 _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
     "bind": {
@@ -36,7 +35,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
     "bind rebuilt": {"ParameterMismatch": _ANY},
     "bind changed": {"ConfigMismatch": _ANY},
     "prefill": {
-        "SessionClosed": _ANY,  # an older session of a bound cache is closed too
+        "SessionClosed": _OPENED,  # an older session of a bound cache is closed too
         "EmptyPrompt": _BOUND,
         "PrefillRequiresEmpty": _ROOM + _FULL,
         "PromptTooLong": _EMPTY,
@@ -46,7 +45,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "StageFailed": _EMPTY,
     },
     "decode": {
-        "SessionClosed": _ANY,
+        "SessionClosed": _OPENED,
         "DecodeRequiresPrefill": _EMPTY,
         "DecodeTokenOutOfRange": _ROOM + _FULL,
         "TypeError": _ROOM + _FULL,
@@ -54,7 +53,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "WorkOverflow": _ROOM,
         "StageFailed": _ROOM,
     },
-    "reset": {"SessionClosed": _ANY},
+    "reset": {"SessionClosed": _OPENED},
     "step": {
         "DuplicateParameter": _ANY,
         "ParameterSetChanged": _ANY,
@@ -88,19 +87,25 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
 }
 """By call and error: the states in which it comes, and in which it leaves the cache."""
 
-_STAYS: Final[tuple[tuple[str, str], ...]] = tuple((each, each) for each in _ANY)
-_STEPPED: Final = (*_STAYS, *zip(_CLOSED, _STALE, strict=True))
-"""A step on parameters that the cache does not have leaves it as it is."""
+_Moves: TypeAlias = tuple[tuple[str, str], ...]
+_STAYS: Final[_Moves] = tuple((each, each) for each in _ANY)
+_STEPPED: Final[_Moves] = (
+    *_STAYS,  # a step on parameters that the cache does not have leaves it as it is
+    *zip(_CLOSED + _NEW, _STALE, strict=True),
+)
 
-_DONE: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+_DONE: Final[Mapping[str, _Moves]] = {
     "new decoder": _STAYS,
     "new cache": _STAYS,
     "copy": _STAYS,
-    "bind": tuple(zip(_CLOSED, _BOUND, strict=True)),
+    "bind": (*zip(_CLOSED, _BOUND, strict=True), *zip(_NEW, _BOUND, strict=True)),
     "prefill": tuple((empty, after) for empty in _EMPTY for after in _ROOM + _FULL),
     "decode": tuple((room, after) for room in _ROOM for after in _ROOM + _FULL),
     "reset": tuple((before, empty) for before in _BOUND for empty in _EMPTY),
-    "close": (*_STAYS, *zip(_BOUND, _CLOSED, strict=True)),
+    "close": (
+        *((each, each) for each in _OPENED),
+        *zip(_BOUND, _CLOSED, strict=True),
+    ),
     "step": _STEPPED,
     "train": _STEPPED,
     "generate": _STAYS,
@@ -118,16 +123,6 @@ class Edge(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.before} -> {self.call}: {self.outcome} -> {self.after}"
-
-
-def abstract_state(cache: CacheModel) -> str:
-    """The phase and the hold of a cache."""
-    phase = "prefilled" if cache.length else "empty"
-    if cache.length == cache.config.capacity:
-        phase = "full"
-    if cache.is_bound:
-        return f"{phase} bound"
-    return f"{phase} stale" if cache.is_stale else f"{phase} closed"
 
 
 def _edges() -> Iterator[Edge]:

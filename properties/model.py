@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from engine import DecoderConfig, Work
 from engine.arrays import Array
@@ -35,6 +35,8 @@ from reference.session import (
 
 T = TypeVar("T")
 
+_CONSTANTS: Final[dict[str, float]] = asdict(LARGE_STEP)
+
 
 class Model:
     """Decoders, caches and one optimizer, as the calls so far must have left them.
@@ -49,16 +51,9 @@ class Model:
         self.decoders = [DecoderModel(config, tuple(self.values))]
         self.caches: list[CacheModel] = []
         self.weights_of: list[Mapping[str, Array]] = []
-        self.optimizer = OptimizerModel(**asdict(LARGE_STEP))
+        self.optimizer = OptimizerModel(**_CONSTANTS)
         self.perform(NewCache())
         self.perform(Bind())
-
-    @property
-    def known(self) -> list[ParameterModel]:
-        """Every parameter of a decoder, once, in the order in which they came to be."""
-        return [
-            *dict.fromkeys(each for made in self.decoders for each in made.parameters)
-        ]
 
     def weights(self, decoder: int) -> dict[str, Array]:
         """The values of a decoder's parameters as they are now."""

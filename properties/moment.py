@@ -46,6 +46,7 @@ class Moment:
         model: as the call must have left it
         oracle: of the decoder as it was when the cache in focus was made
         ahead: the history in focus, and what the script will add to it
+        is_followed: whether the next call on this cache gives logits
         length_before: of the cache in focus
         rows_before: of the cache in focus
         since: what has come since the last answer of this cache that was right
@@ -65,6 +66,7 @@ class Moment:
     subject: Subject
     oracle: Oracle
     ahead: tuple[int, ...]
+    is_followed: bool
     length_before: int
     rows_before: Sequence[LayerRows]
     since: frozenset[Event]

@@ -29,6 +29,7 @@ class Planned(NamedTuple):
         is_closing: whether the judge has added it
         is_refused: whether the model refuses it
         ahead: the longest history that the cache in focus will have before a reset
+        is_followed: whether the next call that names the cache gives logits
     """
 
     call: Call
@@ -36,6 +37,7 @@ class Planned(NamedTuple):
     is_closing: bool
     is_refused: bool
     ahead: tuple[int, ...]
+    is_followed: bool = False
 
 
 def rehearse(script: Script, weights: Mapping[str, Array]) -> list[Planned]:
@@ -98,7 +100,7 @@ def _closing_calls(model: Model, cache: int) -> Iterator[Call]:
 
 def _looking_ahead(planned: list[Planned]) -> Iterator[Planned]:
     """From the last call to the first, each with the longest history from there on."""
-    ahead = dict[int, tuple[int, ...]]()
+    ahead, followed = dict[int, tuple[int, ...]](), dict[int, bool]()
     for each in reversed(planned):
         history, longest = each.ahead, ahead.get(each.cache, ())
         if longest[: len(history)] != history:
@@ -106,4 +108,8 @@ def _looking_ahead(planned: list[Planned]) -> Iterator[Planned]:
         ahead[each.cache] = longest
         if isinstance(each.call, Reset) and not each.is_refused:
             del ahead[each.cache]  # whatever comes later, what came before ends here
-        yield each._replace(ahead=longest)
+        is_followed = followed.get(each.cache, False)
+        followed[each.cache] = (
+            isinstance(each.call, Prefill | Decode) and not each.is_refused
+        )
+        yield each._replace(ahead=longest, is_followed=is_followed)

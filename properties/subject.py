@@ -70,10 +70,17 @@ class CacheView(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """All that a subject is at one moment; ``generator`` is the last generation's."""
+    """All that a subject is at one moment.
+
+    Attributes:
+        caches: in the order in which they came to be
+        parameters: by decoder, every bit of every value, and every revision
+        optimizer: its moments and constants; compares
+        generator: the state that the last generation left
+    """
 
     caches: tuple[CacheView, ...] = ()
-    parameters: tuple[tuple[bytes, int], ...] = ()
+    parameters: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
     optimizer: object = None
     generator: int = 0
 

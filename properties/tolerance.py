@@ -46,10 +46,10 @@ def first_difference(what: str, due: Reals, came: Array) -> Difference | None:
     """The first element that is off by more than the bound, NaN included."""
     if due.shape != came.shape:
         return Difference(where=f"{what}, shape", due=due.shape, came=came.shape)
-    bound = bound_of(due)
-    differing = np.argwhere(~(np.abs(came - due) <= bound))
-    if not len(differing):
+    bound, distance = bound_of(due), np.abs(came - due)
+    if distance.max(initial=0) <= bound:
         return None
+    differing = np.argwhere(~(distance <= bound))
     place = tuple(differing[0].tolist())
     where = f"{what} at {list(place)}"
     return Difference(where=where, due=due[place], came=came[place], bound=bound)

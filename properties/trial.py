@@ -93,6 +93,8 @@ class Trial:
             moment = self._met(planned, is_last=planned is plan[-1])
             yield moment
             self._accept(planned, moment)
+            if Offer.REFUSALS not in self._subject.offers:
+                continue
             for own in self._own_decode(planned, moment):
                 moment = self._met(own, is_last=False)
                 yield moment
@@ -118,6 +120,7 @@ class Trial:
             subject=self._subject,
             oracle=self._oracles[cache],
             ahead=planned.ahead,
+            is_followed=planned.is_followed,
             length_before=length_before,
             rows_before=self._rows[cache],
             since=frozenset(self._since[cache]),
@@ -242,16 +245,16 @@ class Trial:
                 self.model.values[parameter] = values[parameter.name]
 
     def _own_decode(self, planned: Planned, moment: Moment) -> Iterator[Planned]:
-        """After a refusal or a reset a decode, if that is refused and leaves no trace.
+        """After a refusal or a reset a decode, where that is refused and so no trace.
 
-        Where it would count, it is made on a copy, by the law R3.
+        Where it would count, the script makes one, or the law R3 on a copy.
         """
         kept = self.model.caches[planned.cache]
         is_due = moment.is_refused or isinstance(planned.call, Reset)
         has_room = 0 < kept.length < kept.config.capacity
-        if planned.is_closing or not is_due or not kept.sessions:
+        if planned.is_closing or planned.is_followed or not is_due:
             return
-        if Offer.REFUSALS in self._subject.offers and not (kept.is_bound and has_room):
+        if kept.sessions and not (kept.is_bound and has_room):
             call = Decode(cache=planned.cache, token_id=0)
             yield planned._replace(call=call, is_closing=True, is_refused=True)
 
@@ -272,8 +275,8 @@ class Trial:
         )
         (self.closing if planned.is_closing else self.seen).append(seen)
         generation = None if answer is None else answer.generation
-        story = (seen._replace(error=0.0), repr(moment.due), generation, kept.work)
-        self._digest.update(repr(story).encode())
+        story = f"{outcome} {moment.due!r} {seen.after} {kept.work} {generation}"
+        self._digest.update(story.encode())
 
     def _foul(self, cache: int) -> None:
         """Put into the rows outside the prefix what no result may depend on."""

@@ -57,8 +57,11 @@ def step(moment: Moment) -> Difference | None:
             place = f"moment {order + 1} of {name}"
             if found := first_difference(place, due, moments[name][order]):
                 return found
-    due_revisions = [parameter.revision for parameter in model.known]
-    revisions = [revision for _, revision in moment.after.parameters]
+    due_revisions = [
+        tuple(parameter.revision for parameter in decoder.parameters)
+        for decoder in model.decoders
+    ]
+    revisions = [known for _, known in moment.after.parameters]
     if revisions != due_revisions:
         return Difference(where="revisions", due=due_revisions, came=revisions)
     return None

@@ -96,7 +96,7 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     has_room = 0 < content.length < moment.config.capacity
     if not moment.is_refused or not has_room or moment.kept.is_stale:
         return None
-    if Offer.COPIES not in moment.subject.offers:
+    if moment.is_followed or Offer.COPIES not in moment.subject.offers:
         return None
     goes_on = len(moment.ahead) > content.length
     tokens = moment.ahead if goes_on else (*content.history, 0)
