@@ -71,7 +71,7 @@ class BuiltIn(Subject):
                 self.sessions[call.cache].append(cache.bind(self._given(call)))
             case Step():
                 parameters = stepped(call, self.decoders[call.decoder].parameters)
-                shapes = [parameter.value.shape for parameter in parameters]
+                shapes = tuple(parameter.value.shape for parameter in parameters)
                 self.optimizer.step(parameters, gradients(call, shapes))
             case Train():
                 return self._train(call)

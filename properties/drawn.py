@@ -11,7 +11,7 @@ import numpy as np
 
 from engine import AdamWConfig, Decoder, DecoderConfig, InvalidConfig, SplitMix64
 from engine.arrays import Array
-from properties.calls import Changes, Step
+from properties.calls import Changes, Flaw, Step
 from properties.script import ScriptRejected, Weights
 
 T = TypeVar("T")
@@ -38,15 +38,20 @@ def initial_weights(config: DecoderConfig, weights: Weights) -> Mapping[str, Arr
     return MappingProxyType(drawn)
 
 
-def gradients(step: Step, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+@lru_cache(maxsize=64)
+def gradients(step: Step, shapes: tuple[tuple[int, ...], ...]) -> tuple[Array, ...]:
     """One a parameter of these shapes, all in ± scale, but for the flaw."""
     rng, flaw = SplitMix64(step.seed), step.flaw
     made = [
         step.scale * (2 * rng.units(math.prod(shape)) - 1).reshape(shape)
         for shape in shapes
     ]
-    if flaw is None:
-        return made
+    if flaw is not None:
+        _spoil(made, flaw)
+    return tuple(made)
+
+
+def _spoil(made: list[Array], flaw: Flaw) -> None:
     match flaw.kind:
         case "missing":
             made.pop()
@@ -60,7 +65,6 @@ def gradients(step: Step, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
             made[flaw.index].flat[-1] = _SQUARE_OVERFLOWS
         case "duplicate" | "subset":
             pass  # is of the parameters, and these are gradients of what was chosen
-    return made
 
 
 def stepped(step: Step, parameters: Sequence[T]) -> list[T]:

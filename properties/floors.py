@@ -53,7 +53,16 @@ WHY_UNREACHABLE: Final[Mapping[Cell, str]] = {
     for outcome in each.outcomes
 }
 
-MACHINE_FLOORS: Final[Floors] = dict.fromkeys((*OUTCOMES, *PAIRS), 20)
+WITHOUT_A_FLOOR: Final[Mapping[Cell, str]] = {
+    Outcome("train", "NonFiniteUpdate"): (
+        "takes a finite gradient whose square is not: gains of 1e155 and no block"
+    ),
+}
+"""Cells that can be reached, and are not asked of the machine, with the reason."""
+
+MACHINE_FLOORS: Final[Floors] = {
+    cell: 20 for cell in REACHABLE - EDGES if cell not in WITHOUT_A_FLOOR
+}
 """Of the state machine: every outcome and every pair, each from several sides."""
 
 

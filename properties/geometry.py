@@ -1,4 +1,7 @@
-"""Strategies: configurations, weights and tokens on which caches go wrong.
+"""Configurations, weights and tokens on which caches go wrong.
+
+Hypothesis draws configurations and weights; what there are many of in a script is
+drawn by a generator, as its choices take ten microseconds each and these take one.
 
 Each choice is there because without it some fault was not seen; repeated entries are
 what most examples should have. The first entry is what examples shrink towards.
@@ -8,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
+from random import Random
 from typing import Final
 
 from hypothesis import strategies as st
@@ -73,49 +77,44 @@ def weights(draw: st.DrawFn) -> Weights:
     )
 
 
-def token_ids(config: DecoderConfig) -> st.SearchStrategy[int]:
-    """Tokens in the vocabulary."""
-    return st.integers(0, config.vocab_size - 1)
+def token(rng: Random, config: DecoderConfig) -> int:
+    """One of the vocabulary."""
+    return rng.randrange(config.vocab_size)
 
 
-@lru_cache(maxsize=64)  # a strategy is dear to make, and each example has a geometry
-def prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[int, ...]]:
-    """Prompts that fit: of 1 token, of 2, of many, and of exactly the capacity."""
+def strange_token(rng: Random, config: DecoderConfig) -> Token:
+    """What is no token: an integer beside the vocabulary, near or far, or a ``bool``."""
+    return rng.choice((config.vocab_size, *_FAR))
+
+
+def good_prompt(rng: Random, config: DecoderConfig) -> tuple[int, ...]:
+    """One that fits: of 1 token, of 2, of many, or of exactly the capacity."""
     capacity = config.capacity
-    sizes = st.sampled_from((1, min(2, capacity), (capacity + 2) // 2, capacity))
-    return sizes.flatmap(lambda n_tokens: _tuples(config, n_tokens))
+    n_tokens = rng.choice((1, min(2, capacity), (capacity + 2) // 2, capacity))
+    return tokens(rng, config, n_tokens)
 
 
-@lru_cache(maxsize=64)
-def long_prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[int, ...]]:
-    """Prompts of one token more than the capacity."""
-    return _tuples(config, config.capacity + 1)
+def bad_prompt(rng: Random, config: DecoderConfig) -> tuple[Token, ...]:
+    """One that no cache takes: empty, one too long, or with something strange."""
+    strange = list[Token](good_prompt(rng, config))
+    strange[rng.randrange(len(strange))] = strange_token(rng, config)
+    long = tokens(rng, config, config.capacity + 1)
+    return rng.choice((tuple(strange), tuple(strange), long, ()))
 
 
-@lru_cache(maxsize=64)
-def strange_tokens(config: DecoderConfig) -> st.SearchStrategy[Token]:
-    """What is no token: integers beside the vocabulary, near and far, and ``bool``."""
-    return st.sampled_from((config.vocab_size, *_FAR))
+def any_prompt(rng: Random, config: DecoderConfig) -> tuple[Token, ...]:
+    """A good one or a bad one."""
+    return rng.choice((good_prompt, bad_prompt))(rng, config)
 
 
-@lru_cache(maxsize=64)
-def strange_prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[Token, ...]]:
-    """Prompts that fit, with one thing at one place that is no token."""
-    places = st.integers(0, config.capacity - 1)
-    return st.builds(_with_one_at, prompts(config), places, strange_tokens(config))
+def tokens(rng: Random, config: DecoderConfig, n_tokens: int) -> tuple[int, ...]:
+    """So many tokens of the vocabulary."""
+    return tuple(token(rng, config) for _ in range(n_tokens))
 
 
-@lru_cache(maxsize=64)
-def any_prompts(config: DecoderConfig) -> st.SearchStrategy[tuple[Token, ...]]:
-    """Prompts of every kind, most of them good."""
-    good = prompts(config)
-    bad = st.just(()), long_prompts(config), strange_prompts(config)
-    return st.one_of(good, good, good, good, *bad)
-
-
-@lru_cache(maxsize=64)
-def changes(config: DecoderConfig) -> st.SearchStrategy[Changes]:
-    """One field changed alone, wherever that is valid; or both counts of heads."""
+@lru_cache(maxsize=64)  # every script has a geometry of its own, and asks for it often
+def changes(config: DecoderConfig) -> tuple[Changes, ...]:
+    """Each field changed alone, wherever that is valid; and both counts of heads."""
     alone = [
         Changes.model_validate({field: value})
         for field, values in _other_values(config).items()
@@ -124,11 +123,11 @@ def changes(config: DecoderConfig) -> st.SearchStrategy[Changes]:
     ]
     together = [
         Changes(n_heads=n_heads, n_kv_heads=n_kv_heads)
-        for n_heads, n_kv_heads in ((1, 1), (2, 2), (3, 3), (4, 2))
+        for n_heads, n_kv_heads in sorted({*_HEADS})
         if n_heads != config.n_heads and n_kv_heads != config.n_kv_heads
         if _is_valid(config, {"n_heads": n_heads, "n_kv_heads": n_kv_heads})
     ]
-    return st.sampled_from(alone + together)
+    return (*alone, *together)
 
 
 def position_sweep() -> Iterator[Script]:
@@ -159,17 +158,6 @@ def position_sweep() -> Iterator[Script]:
             weights=Weights(seed=length, gain_spread=0.5),
             calls=tuple(calls),
         )
-
-
-def _tuples(config: DecoderConfig, n_tokens: int) -> st.SearchStrategy[tuple[int, ...]]:
-    return st.tuples(*(n_tokens * [token_ids(config)]))
-
-
-def _with_one_at(
-    prompt: tuple[Token, ...], place: int, strange: Token
-) -> tuple[Token, ...]:
-    place %= len(prompt)
-    return (*prompt[:place], strange, *prompt[place + 1 :])
 
 
 def _other_values(config: DecoderConfig) -> dict[str, tuple[float, ...]]:

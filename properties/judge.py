@@ -25,7 +25,7 @@ class Verdict:
     Attributes:
         seen: its calls
         closing: the judge's own calls
-        digest: of every call and every bit that was answered
+        digest: of every outcome and every bit that was answered
         n_unsure: generations that rounding may have ended otherwise
     """
 

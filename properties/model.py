@@ -80,7 +80,7 @@ class Model:
                 self._perform_on_session(call)
             case Step():
                 parameters = stepped(call, self._decoder(call.decoder).parameters)
-                shapes = [self.values[each].shape for each in parameters]
+                shapes = tuple(self.values[each].shape for each in parameters)
                 self._step(parameters, gradients(call, shapes))
             case Train(tokens=tokens, targets=targets):
                 trained = self._decoder(call.decoder)

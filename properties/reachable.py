@@ -4,8 +4,8 @@ from typing import Final
 
 from properties.model import Model
 
-MAX_CACHES: Final = 6
-MAX_DECODERS: Final = 4
+MAX_CACHES: Final = 7
+MAX_DECODERS: Final = 5
 
 
 def open_caches(model: Model) -> list[int]:
@@ -54,12 +54,12 @@ def closed(model: Model) -> list[tuple[int, int]]:
 
 def has_room_for_cache(model: Model) -> bool:
     """A script is for few caches: each is looked at after every call."""
-    return len(model.caches) < MAX_CACHES
+    return len(model.caches) < MAX_CACHES - 3
 
 
 def has_room_for_decoder(model: Model) -> bool:
     """And for few decoders."""
-    return len(model.decoders) < MAX_DECODERS
+    return len(model.decoders) < MAX_DECODERS - 2
 
 
 def owner(model: Model, cache: int) -> int:

@@ -4,25 +4,20 @@ What follows a refusal must be what would have followed without it, so each of t
 goes before a decode.
 """
 
+from random import Random
 from collections.abc import Sequence
-from typing import Final
-
-from hypothesis import strategies as st
 
 from properties import single_calls as single
 from properties.calls import Bind, Call, Decode, Prefill, Reset
 from properties.geometry import (
-    long_prompts,
+    bad_prompts,
     prompts,
-    strange_prompts,
     strange_tokens,
     token_ids,
 )
 from properties.model import Model
 from properties.reachable import (
     closed,
-    has_room_for_cache,
-    has_room_for_decoder,
     open_caches,
     open_empty,
     open_filled,
@@ -31,65 +26,64 @@ from properties.reachable import (
     stale,
     strangers,
 )
-from properties.single_calls import CallMaker, one_of
-from properties.turns import begin, decodes_of
+from properties.single_calls import one_of
+from properties.turns import Turn, begin, decodes_of
 
 
-def bad_prompts(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def bad_first_prompts(rng: Random, model: Model) -> Sequence[Call]:
     """Each kind of prompt that a cache which waits for one does not take."""
-    cache = one_of(draw, open_empty(model))
+    cache = rng.choice(open_empty(model))
     config = model.caches[cache].config
-    bad = (), draw(long_prompts(config)), draw(strange_prompts(config))
-    return [Prefill(cache=cache, prompt=prompt) for prompt in bad]
+    return [Prefill(cache=cache, prompt=bad_prompt(rng, config))) for _ in range(2)]
 
 
-def second_prompts(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def second_prompts(rng: Random, model: Model) -> Sequence[Call]:
     """A prompt for a cache that holds a sequence."""
-    cache = one_of(draw, open_filled(model))
-    prompt = draw(prompts(model.caches[cache].config))
+    cache = rng.choice(open_filled(model))
+    prompt = good_prompt(rng, model.caches[cache].config))
     return [Prefill(cache=cache, prompt=prompt)]
 
 
-def early_decodes(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def early_decodes(rng: Random, model: Model) -> Sequence[Call]:
     """A token where a prompt is due."""
-    return decodes_of(draw, model, [one_of(draw, open_empty(model))])
+    return decodes_of(rng, model, [rng.choice(open_empty(model))])
 
 
-def strange_decodes(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def strange_decodes(rng: Random, model: Model) -> Sequence[Call]:
     """What is no token, in a full cache too."""
-    cache = one_of(draw, open_filled(model))
+    cache = rng.choice(open_filled(model))
     strange = strange_tokens(model.caches[cache].config)
     return [Decode(cache=cache, token_id=draw(strange)) for _ in range(2)]
 
 
-def overflows(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def overflows(rng: Random, model: Model) -> Sequence[Call]:
     """Tokens up to exactly the capacity, and one more."""
-    cache = one_of(draw, open_filled(model))
-    return decodes_of(draw, model, (room(model, cache) + 1) * [cache])
+    cache = rng.choice(open_filled(model))
+    return decodes_of(rng, model, (room(model, cache) + 1) * [cache])
 
 
-def calls_on_closed(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def calls_on_closed(rng: Random, model: Model) -> Sequence[Call]:
     """All that a session does, after its end."""
-    cache, age = one_of(draw, closed(model))
+    cache, age = rng.choice(closed(model))
     config = model.caches[cache].config
     return [
-        Prefill(cache=cache, age=age, prompt=draw(prompts(config))),
-        Decode(cache=cache, age=age, token_id=draw(token_ids(config))),
+        Prefill(cache=cache, age=age, prompt=good_prompt(rng, config))),
+        Decode(cache=cache, age=age, token_id=token(rng, config))),
         Reset(cache=cache, age=age),
     ]
 
 
-def second_binds(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def second_binds(rng: Random, model: Model) -> Sequence[Call]:
     """A session of a cache that has one."""
-    cache = one_of(draw, open_caches(model))
+    cache = rng.choice(open_caches(model))
     return [Bind(cache=cache, decoder=owner(model, cache))]
 
 
-def strange_binds(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def strange_binds(rng: Random, model: Model) -> Sequence[Call]:
     """Decoders that a cache does not belong to, equal as they may be."""
     changed, rebuilt = (
-        single.bind_changed(draw, model),
-        single.bind_rebuilt(draw, model),
+        single.bind_changed(rng, model),
+        single.bind_rebuilt(rng, model),
     )
     others = strangers(model, rebuilt.cache)
     return [
@@ -99,86 +93,56 @@ def strange_binds(draw: st.DrawFn, model: Model) -> Sequence[Call]:
     ]
 
 
-def stale_binds(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def stale_binds(rng: Random, model: Model) -> Sequence[Call]:
     """A cache that a step left behind, and its copy."""
-    cache = one_of(draw, stale(model))
+    cache = rng.choice(stale(model))
     return [Bind(cache=cache, decoder=owner(model, cache))]
 
 
-def steps_during_sessions(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def steps_during_sessions(rng: Random, model: Model) -> Sequence[Call]:
     """A step, and one by training, on parameters that a session reads."""
-    decoder = owner(model, one_of(draw, open_caches(model)))
-    made = single.good_step(draw, model), single.train(draw, model)
+    decoder = owner(model, rng.choice(open_caches(model)))
+    made = single.good_step(rng, model), single.train(rng, model)
     return [each.model_copy(update={"decoder": decoder}) for each in made]
 
 
-def flawed_steps(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def flawed_steps(rng: Random, model: Model) -> Sequence[Call]:
     """Steps that no optimizer takes."""
-    return [single.flawed_step(draw, model) for _ in range(2)]
+    return [single.flawed_step(rng, model) for _ in range(2)]
 
 
-def bad_training(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def bad_training(rng: Random, model: Model) -> Sequence[Call]:
     """Tokens and targets of which there is no loss."""
-    return [single.refused_train(draw, model) for _ in range(3)]
+    return [single.refused_train(rng, model) for _ in range(2)]
 
 
-def bad_requests(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def bad_requests(rng: Random, model: Model) -> Sequence[Call]:
     """Generations that nobody may ask for."""
-    return [single.refused_generate(draw, model) for _ in range(3)]
+    return [single.refused_generate(rng, model) for _ in range(2)]
 
 
-def worn_counters(draw: st.DrawFn, model: Model) -> Sequence[Call]:
+def worn_counters(rng: Random, model: Model) -> Sequence[Call]:
     """A cache whose counters have room for a few rows, or for none."""
-    return begin(draw, model, single.nearly_worn_cache(draw, model))
+    return begin(rng, model, single.nearly_worn_cache(rng, model))
 
 
-_ALWAYS: Final[tuple[CallMaker, ...]] = (
-    single.bind,
-    single.bind_rebuilt,
-    single.bind_changed,
-    single.prefill,
-    single.decode,
-    single.reset,
-    single.close,
-    single.step,
-    single.train,
-    single.generate,
-)
-_WITH_ROOM: Final[tuple[CallMaker, ...]] = (single.new_cache, single.copy)
+def before_a_decode(refused: Turn) -> Turn:
+    """The turn, and a token for the cache that it named, or for any that has room."""
+
+    def turn(rng: Random, model: Model) -> Sequence[Call]:
+        calls = refused(rng, model)
+        return [*calls, *_next_tokens(rng, model, calls[-1])]
+
+    return turn
 
 
-def anything(draw: st.DrawFn, model: Model) -> Sequence[Call]:
-    """Calls of every kind in every order."""
-    makers = [
-        *_ALWAYS,
-        *has_room_for_decoder(model) * (single.new_decoder,),
-        *has_room_for_cache(model) * _WITH_ROOM,
-    ]
-    n_calls = draw(st.integers(4, 8))
-    return [one_of(draw, makers)(draw, model) for _ in range(n_calls)]
-
-
-def next_decodes(model: Model, called: Call) -> Sequence[Call]:
-    """A token for the cache that was called, if it can be, or for any that has room.
-
-    One that waits for a prompt gets that first. The token is no point of it, so it is
-    the same in every run.
-    """
+def _next_tokens(rng: Random, model: Model, called: Call) -> Sequence[Call]:
     caches = [i for i in open_caches(model) if room(model, i)]
+    match called:
+        case Prefill(cache=cache) | Decode(cache=cache) | Bind(cache=cache):
+            caches = [cache] * (cache in caches) or caches
     if not caches:
         return []
-    match called:
-        case (
-            Prefill(cache=cache)
-            | Decode(cache=cache)
-            | Reset(cache=cache)
-            | Bind(cache=cache)
-        ) if cache in caches:
-            pass
-        case _:
-            cache = caches[-1]
-    length = model.caches[cache].length
-    if length:
-        token_id = length % model.caches[cache].config.vocab_size
-        return [Decode(cache=cache, token_id=token_id)]
-    return [Prefill(cache=cache, prompt=(1,)), Decode(cache=cache, token_id=0)]
+    cache = rng.choice(caches)
+    prompt = [Prefill(cache=cache, prompt=(1,))] * (not model.caches[cache].length)
+    return [*prompt, *decodes_of(rng, model, [cache])]

@@ -23,7 +23,7 @@ from properties.model import Model
 from properties.moment import FOREIGN, Event, Moment
 from properties.oracle import Oracle, bits_of
 from properties.rehearsal import Planned
-from properties.subject import Answer, Offer, Subject
+from properties.subject import Answer, Observation, Offer, Subject
 from properties.tolerance import share_of_bound
 from reference.session import CacheModel, check_training
 
@@ -78,13 +78,13 @@ class Trial:
         self._scores: list[list[tuple[int, int]]] = [[]]
         self._outputs = list[tuple[Array, bytes]]()
         self._digest = hashlib.sha256()
-        self._view = subject.observe()
         self._state_before = ""
+        self._view: Observation
         self._foul(0)
 
     @property
     def digest(self) -> str:
-        """Of every call and every bit that was answered."""
+        """Of every outcome and every bit that was answered."""
         return self._digest.hexdigest()
 
     def moments(self, plan: Sequence[Planned]) -> Iterator[Moment]:
@@ -275,8 +275,7 @@ class Trial:
         )
         (self.closing if planned.is_closing else self.seen).append(seen)
         generation = None if answer is None else answer.generation
-        story = f"{outcome} {moment.due!r} {seen.after} {kept.work} {generation}"
-        self._digest.update(story.encode())
+        self._digest.update(f"{outcome} {kept.length} {generation}".encode())
 
     def _foul(self, cache: int) -> None:
         """Put into the rows outside the prefix what no result may depend on."""

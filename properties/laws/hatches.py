@@ -16,7 +16,7 @@ def aliasing(moment: Moment) -> Difference | None:
     """Writing wherever an array that was handed out can be written changes nothing."""
     if not moment.is_last:
         return None
-    before = moment.subject.observe()
+    before = moment.after
     returned = [logits for logits, _ in moment.outputs]
     for array in (*moment.subject.handed_out(), *returned):
         _scribble(array)
