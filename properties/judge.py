@@ -37,22 +37,28 @@ class Verdict:
 
 @dataclass(eq=False)
 class PropertyFailed(AssertionError):  # states a fact, as the engine's do
-    """An engine broke a law."""
+    """An engine broke a law, or several at once.
 
-    law: str
-    name: str
+    Attributes:
+        broken: every law that the call broke, with what was due and what came
+        index: of the call in the script, whose end the judge's own calls follow
+        call: what was called
+        script: all of it
+    """
+
+    broken: Mapping[Law, Difference]
     index: int
     call: Call
-    difference: Difference
     script: Script
 
     def __str__(self) -> str:
-        made = f"call {self.index}"
-        if self.index >= len(self.script.calls):
-            made = "a closing call of the judge"
+        law, *others = self.broken
+        is_own = self.index >= len(self.script.calls)
+        made = "a closing call" if is_own else f"call {self.index}"
+        also = f" (also {', '.join(each.id for each in others)})" if others else ""
         return (
-            f"{self.law} {self.name}: {made}, {self.call!r}\n"
-            f"  {self.difference}\n{to_json(self.script)}"
+            f"{law.id} {law.name}{also}: {made}, {self.call!r}\n"
+            f"  {self.broken[law]}\n{to_json(self.script)}"
         )
 
 
@@ -86,16 +92,11 @@ class Judge:
         laws = [law for law in self._laws if law.needs <= subject.offers]
         trial = Trial(script.config, weights, subject, self._oracle_of)
         for moment in trial.moments(plan):
-            for law in laws:
-                if difference := law.difference(moment):
-                    raise PropertyFailed(
-                        law.id,
-                        law.name,
-                        len(trial.seen),
-                        moment.call,
-                        difference,
-                        script,
-                    )
+            found = [(law, law.difference(moment)) for law in laws]
+            broken = {law: each for law, each in found if each is not None}
+            if broken:
+                index = len(trial.seen)
+                raise PropertyFailed(broken, index, moment.call, script)
         return Verdict(
             seen=tuple(trial.seen),
             closing=tuple(trial.closing),

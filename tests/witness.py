@@ -1,0 +1,34 @@
+"""A broken engine, the script that shows it, and the law that it breaks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import pytest
+
+from engine import StepOutput
+from engine.arrays import Vector
+from properties.calls import Call
+from properties.chapter import CONFIG
+from properties.script import Script, Weights
+
+Patch: TypeAlias = Callable[[pytest.MonkeyPatch], None]
+
+ULP: Final = 1 + 2.0**-52
+"""Far inside the bound: only laws about bits can see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    law: str
+    breaks: Patch
+    calls: tuple[Call, ...]
+
+    @property
+    def script(self) -> Script:
+        weights = Weights(seed=38, gain_spread=0.5)
+        return Script(config=CONFIG, weights=weights, calls=self.calls)
+
+
+def with_logits(output: StepOutput, logits: Vector) -> StepOutput:
+    return StepOutput(logits, output.position, output.length, output.attention_scores)
