@@ -8,13 +8,13 @@ from engine import DecoderConfig
 from engine.arrays import Array
 from properties.built_in import BuiltIn
 from properties.calls import Call, Decode, Prefill, Reset
+from properties.difference import Difference, bits_of
 from properties.drawn import initial_weights
 from properties.laws import LAWS, Law
-from properties.oracle import Oracle, bits_of
+from properties.oracle import Oracle
 from properties.rehearsal import Planned, rehearse
 from properties.script import Script, ScriptRejected, to_json
 from properties.subject import Make, Offer
-from properties.tolerance import Difference
 from properties.trial import Seen, Trial
 
 

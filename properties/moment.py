@@ -41,6 +41,7 @@ class Moment:
         cache: the cache in focus: the one that the call names, or was named last
         due: the refusal or failure that the call must meet, if any
         came: what it was answered, or what was raised
+        bits: of the logits, right when they came
         before: the subject before the call
         after: the subject after the call
         model: as the call must have left it
@@ -60,6 +61,7 @@ class Moment:
     cache: int
     due: Exception | None
     came: Answer | Exception
+    bits: bytes
     before: Observation
     after: Observation
     model: Model

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from engine import DecoderConfig, StageFailed
 from engine.arrays import Array
 from properties.calls import Call, Decode, Prefill
+from properties.difference import bits_of
 from properties.subject import Make, Offer
 from reference import Replay, replay
 
@@ -101,15 +100,3 @@ class Oracle:
             for each in (block.keys, block.values)
         )
         return LoneRun(tuple(logits), rows)
-
-
-def bits_of(array: Array | None) -> bytes:
-    """Every bit of an array; none of nothing."""
-    return b"" if array is None else array.tobytes()
-
-
-def shown(bits: bytes) -> str:
-    """The numbers that ``bits_of`` an array stand for, or what was raised instead."""
-    if len(bits) % np.dtype(np.float64).itemsize:
-        return bits.decode(errors="replace")
-    return str(np.frombuffer(bits).tolist())

@@ -1,29 +1,15 @@
 """How far two computations of the same decoder may differ, until a bound is derived."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from engine.arrays import Array
+from properties.difference import Difference
 from reference.replay import Reals
 
 TOLERANCE: Final = 1e-11
 """Of the largest magnitude compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """The first place at which what came is not what was due."""
-
-    where: str
-    due: object
-    came: object
-    bound: float | None = None
-
-    def __str__(self) -> str:
-        within = "" if self.bound is None else f"\n  bound  {self.bound:.3g}"
-        return f"{self.where}\n  due    {self.due}\n  came   {self.came}{within}"
 
 
 def bound_of(due: Reals) -> float:

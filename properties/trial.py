@@ -19,9 +19,10 @@ from properties.calls import (
     Train,
 )
 from properties.choices import DueGeneration, due_generation
+from properties.difference import bits_of
 from properties.model import Model
 from properties.moment import FOREIGN, Event, Moment
-from properties.oracle import Oracle, bits_of
+from properties.oracle import Oracle
 from properties.rehearsal import Planned
 from properties.subject import Answer, Observation, Offer, Subject
 from properties.tolerance import share_of_bound
@@ -105,6 +106,7 @@ class Trial:
         came = _came(self._subject, call)
         before, length_before = self._view, self.model.caches[cache].length
         self._state_before = state_of(self.model.caches[cache])
+        bits = bits_of(came.logits) if isinstance(came, Answer) else b""
         due, generation = self._due(planned, came)
         if due is None and isinstance(came, Answer):
             self._score(call, cache, came)
@@ -114,6 +116,7 @@ class Trial:
             cache=cache,
             due=due,
             came=came,
+            bits=bits,
             before=before,
             after=self._view,
             model=self.model,
@@ -193,7 +196,7 @@ class Trial:
         if answer is not None:
             self._keep_up(call, cache)
         if answer is not None and answer.logits is not None:
-            self._outputs.append((answer.logits, bits_of(answer.logits)))
+            self._outputs.append((answer.logits, moment.bits))
             self._since[cache].clear()
         elif moment.is_refused and not planned.is_closing:
             for since in self._since:
@@ -263,7 +266,7 @@ class Trial:
         if answer is not None and answer.logits is not None:
             due = moment.replayed.logits[kept.length - 1]
             error = share_of_bound(due, answer.logits)
-            self._digest.update(bits_of(answer.logits))
+            self._digest.update(moment.bits)
         outcome = "done" if moment.due is None else type(moment.due).__name__
         seen = Seen(
             call=planned.call,

@@ -1,4 +1,4 @@
-"""Every sequence is made once and is a valid script; together they reach their cells."""
+"""Every sequence is made once, as a valid script; together they reach their cells."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -10,11 +10,7 @@ from typing import Final
 import pytest
 from rich.console import Console
 
-from properties.calls import (
-    Call,
-    Close,
-    Reset,
-)
+from properties.calls import Call, Close, Reset
 from properties.floors import (
     MACHINE_FLOORS,
     OUTCOMES,
@@ -48,7 +44,7 @@ BY_RULES: Final = dict.fromkeys(REACHABLE - EDGES - BY_ARITHMETIC, 1)
 
 @pytest.fixture(scope="module")
 def walks() -> list[Verdict]:
-    """They cannot flake: the generator is seeded, and the model computes no floats."""
+    """They cannot flake: the generator is seeded, and no outcome hangs on rounding."""
     rng = Random(1)  # noqa: S311 # chooses calls, and keeps no secret
     return [walk(rng, 30) for _ in range(1_000)]
 

@@ -7,12 +7,13 @@ from engine import (
     ParameterRevisionMismatch,
 )
 from properties.calls import Step, Train
+from properties.difference import Difference
 from properties.laws.law import law
 from properties.laws.refusals import wrongly_answered
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Moment
 from properties.subject import Offer
-from properties.tolerance import Difference, first_difference
+from properties.tolerance import first_difference
 
 
 @law("B1", "identity", Offer.REFUSALS, Offer.SESSIONS)

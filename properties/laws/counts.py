@@ -3,11 +3,11 @@
 from itertools import pairwise
 
 from engine import WorkOverflow
+from properties.difference import Difference
 from properties.laws.law import law
 from properties.laws.refusals import wrongly_answered
 from properties.moment import Moment
 from properties.subject import Offer
-from properties.tolerance import Difference
 
 
 @law("C1", "exact", Offer.COUNTERS)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from engine import GenerationStep
 from properties.calls import Generate
+from properties.difference import Difference
 from properties.laws.law import law
 from properties.moment import Moment
 from properties.subject import Offer
-from properties.tolerance import Difference
 
 
 @law("P6", "generation", Offer.GENERATION)

@@ -4,11 +4,11 @@ import numpy as np
 
 from engine.arrays import Array
 from properties.calls import Copy
+from properties.difference import Difference, unlike
 from properties.laws.law import law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Moment
 from properties.subject import Offer
-from properties.tolerance import Difference
 
 
 @law("E1", "aliasing", Offer.STATE)
@@ -21,9 +21,7 @@ def aliasing(moment: Moment) -> Difference | None:
     for array in (*moment.subject.handed_out(), *returned):
         _scribble(array)
     after = moment.subject.observe()
-    if before == after:
-        return None
-    return Difference(where="state after writing outside", due=before, came=after)
+    return unlike("the engine after writing outside", before, after)
 
 
 @law("E2", "copies", Offer.COPIES, Offer.STATE)
@@ -31,8 +29,8 @@ def copies(moment: Moment) -> Difference | None:
     """A copy equals its source, and shares nothing with it."""
     if moment.answer is not None and isinstance(moment.call, Copy):
         source, copy = moment.after.caches[moment.cache], moment.after.caches[-1]
-        if source[:-1] != copy[:-1]:
-            return Difference(where="a copy", due=source[:-1], came=copy[:-1])
+        if found := unlike("the copy", source, copy._replace(storage=source.storage)):
+            return found
         mine, others = ({*sum(each.storage, ())} for each in (source, copy))
         if shared := mine & others:
             return Difference(where="buffers shared by copies", due=set(), came=shared)

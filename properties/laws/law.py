@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from properties.difference import Difference
 from properties.moment import Moment
 from properties.subject import Offer
-from properties.tolerance import Difference
 
 Holds: TypeAlias = Callable[[Moment], Difference | None]
 

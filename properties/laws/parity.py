@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import law
 from properties.moment import FOREIGN, Moment
-from properties.oracle import shown
 from properties.subject import Offer
-from properties.tolerance import Difference, first_difference
+from properties.tolerance import first_difference
 
 NOTHING: Final = 0.0  # what storage holds before anybody writes
 
@@ -50,7 +50,7 @@ def split(moment: Moment) -> Difference | None:
     whole = moment.oracle.lone(content.history, content.length, FOREIGN)
     parts = moment.lone
     where = f"after {content.n_prompt} of {content.length} tokens were prefilled"
-    return _unlike(f"logits, {where}", whole.logits[-1:], parts.logits[-1:]) or _unlike(
+    return unlike(f"logits, {where}", whole.logits[-1:], parts.logits[-1:]) or unlike(
         f"rows, {where}", whole.rows, parts.rows
     )
 
@@ -68,9 +68,9 @@ def causality(moment: Moment) -> Difference | None:
             ("keys", old.keys, new.keys),
             ("values", old.values, new.values),
         ):
-            if due.tobytes() != came[:, :length].tobytes():
-                where = f"{name} of block {layer}, positions below {length}"
-                return Difference(where=where, due=due, came=came[:, :length])
+            where = f"{name} of block {layer}, positions below {length}"
+            if found := unlike_bits(where, due, came[:, :length]):
+                return found
     return None
 
 
@@ -82,16 +82,6 @@ def spare_rows(moment: Moment) -> Difference | None:
     n_prompt = moment.content.n_prompt
     clean = moment.oracle.lone(moment.ahead, n_prompt, NOTHING)
     foul = moment.lone
-    return _unlike("logits with NaN in spare rows", clean.logits, foul.logits) or (
-        _unlike("rows with NaN in spare rows", clean.rows, foul.rows)
+    return unlike("logits with NaN in spare rows", clean.logits, foul.logits) or (
+        unlike("rows with NaN in spare rows", clean.rows, foul.rows)
     )
-
-
-def _unlike(
-    what: str, due: tuple[bytes, ...], came: tuple[bytes, ...]
-) -> Difference | None:
-    for index, (bits, others) in enumerate(zip(due, came, strict=True)):
-        if bits != others:
-            where = f"{what}, item {index}"
-            return Difference(where=where, due=shown(bits), came=shown(others))
-    return None

@@ -16,12 +16,11 @@ from engine import (
     WorkOverflow,
 )
 from properties.calls import Prefill
+from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import FOREIGN, Event, Moment
-from properties.oracle import bits_of, shown
 from properties.subject import Answer, Observation, Offer
-from properties.tolerance import Difference
 
 PHASE: Final = (PrefillRequiresEmpty, PromptTooLong, DecodeRequiresPrefill, CacheFull)
 BINDING: Final = (ConfigMismatch, ParameterMismatch, ParameterRevisionMismatch)
@@ -54,11 +53,8 @@ def unchanged(moment: Moment) -> Difference | None:
     before, after = moment.before, moment.after
     if isinstance(moment.due, StageFailed) and isinstance(moment.call, Prefill):
         before, after = _without_bits(before), _without_bits(after)
-    for name, old, new in zip(before._fields, before, after, strict=True):
-        if name != "generator" and old != new:
-            where = f"{name} after {moment.due!r}"
-            return Difference(where=where, due=old, came=new)
-    return None
+    after = after._replace(generator=before.generator)  # is the law R4's
+    return unlike("the engine after a refusal", before, after)
 
 
 @law("R2", "exact", Offer.REFUSALS)
@@ -108,10 +104,7 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
         came = repr(error).encode()
     else:
         came = bits_of(answer)
-    if came == due:
-        return None
-    where = f"a decode on a copy right after {moment.due!r}"
-    return Difference(where=where, due=shown(due), came=shown(came))
+    return unlike("logits of a decode on a copy after the refusal", due, came)
 
 
 def _without_bits(observation: Observation) -> Observation:

@@ -1,13 +1,12 @@
 """S: lengths and phases, and what may come in between without a trace."""
 
 from properties.calls import Bind, Close, Reset
+from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import law
 from properties.laws.refusals import PHASE, wrongly_answered
 from properties.laws.undisturbed import disturbed, disturbed_by
 from properties.moment import Event, Moment
-from properties.oracle import bits_of
 from properties.subject import Offer
-from properties.tolerance import Difference
 
 
 @law("S1", "length", Offer.OUTPUTS, Offer.ROWS)
@@ -40,24 +39,18 @@ def reset(moment: Moment) -> Difference | None:
         return disturbed_by(Event.RESET, moment)
     before = moment.before.caches[moment.cache]
     after = moment.after.caches[moment.cache]
-    for name, due, came in (
-        ("length", 0, after.length),
-        ("stored bits", before.bits, after.bits),
-        ("buffers", before.storage, after.storage),
-    ):
-        if due != came:
-            return Difference(where=f"{name} after a reset", due=due, came=came)
-    return None
+    # The counters are the law C1's.
+    due = before._replace(length=0, work=after.work)
+    return unlike("the cache after a reset", due, after)
 
 
 @law("S4", "rebind", Offer.STATE, Offer.SESSIONS)
 def rebind(moment: Moment) -> Difference | None:
     """Closing and binding change nothing of the cache, nor what comes afterwards."""
     if moment.answer is not None and isinstance(moment.call, Bind | Close):
-        before, after = moment.before.caches, moment.after.caches
-        if before != after:
-            call = moment.call.call
-            return Difference(where=f"caches after a {call}", due=before, came=after)
+        where = f"caches after a {moment.call.call}"
+        if found := unlike(where, moment.before.caches, moment.after.caches):
+            return found
     return disturbed_by(Event.REBIND, moment)
 
 
@@ -66,15 +59,15 @@ def isolation(moment: Moment) -> Difference | None:
     """What one cache does, no other sees; what was returned stays."""
     if moment.is_last:
         for index, (logits, bits) in enumerate(moment.outputs):
-            if bits_of(logits) != bits:
-                where = f"the logits of answer {index}, at the end of the run"
-                return Difference(where=where, due=bits, came=bits_of(logits))
+            where = f"the logits of answer {index}, at the end of the run"
+            if found := unlike(where, bits, bits_of(logits)):
+                return found
     if moment.answer is not None:
         for index, due in enumerate(moment.before.caches):
-            came = moment.after.caches[index]
-            if index != moment.cache and due != came:
-                where = f"cache {index} after a call on cache {moment.cache}"
-                return Difference(where=where, due=due, came=came)
+            where = f"cache {index} after a call on cache {moment.cache}"
+            came = due if index == moment.cache else moment.after.caches[index]
+            if found := unlike(where, due, came):
+                return found
     return disturbed_by(Event.OTHERS, moment)
 
 

@@ -1,8 +1,7 @@
 """The bits of an answer, beside those of a run in which nothing came between."""
 
+from properties.difference import Difference, unlike
 from properties.moment import Event, Moment
-from properties.oracle import bits_of, shown
-from properties.tolerance import Difference
 
 
 def disturbed_by(event: Event, moment: Moment) -> Difference | None:
@@ -20,7 +19,4 @@ def disturbed(moment: Moment, where: str) -> Difference | None:
     answer = moment.answer
     if answer is None or answer.logits is None:
         return None
-    came, due = bits_of(answer.logits), moment.lone_bits
-    if came == due:
-        return None
-    return Difference(where=where, due=shown(due), came=shown(came))
+    return unlike(where, moment.lone_bits, moment.bits)
