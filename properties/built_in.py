@@ -5,6 +5,7 @@ from copy import copy
 
 from engine import (
     AdamW,
+    AdamWConfig,
     Decoder,
     DecoderConfig,
     DecoderSession,
@@ -36,7 +37,7 @@ from properties.calls import (
     Train,
 )
 from properties.choices import request_of
-from properties.drawn import LARGE_STEP, gradients, other_config, rebuilt_at, stepped
+from properties.drawn import gradients, other_config, rebuilt_at, stepped
 from properties.subject import Answer, CacheView, Observation, Offer, Subject
 
 
@@ -45,12 +46,17 @@ class BuiltIn(Subject):
 
     offers = frozenset(Offer)
 
-    def __init__(self, config: DecoderConfig, weights: Mapping[str, Array]) -> None:
+    def __init__(
+        self,
+        config: DecoderConfig,
+        weights: Mapping[str, Array],
+        optimizer: AdamWConfig,
+    ) -> None:
         parameters = [Parameter(name, value) for name, value in weights.items()]
         self.decoders = [Decoder.from_parameters(config, parameters)]
         self.caches = [KVCache(self.decoders[0])]
         self.sessions = [[self.caches[0].bind(self.decoders[0])]]
-        self.optimizer = AdamW(LARGE_STEP)
+        self.optimizer = AdamW(optimizer)
         self.rng = SplitMix64(0)
 
     def perform(self, call: Call) -> Answer:

@@ -9,17 +9,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from engine import AdamWConfig, Decoder, DecoderConfig, InvalidConfig, SplitMix64
+from engine import Decoder, DecoderConfig, InvalidConfig, SplitMix64
 from engine.arrays import Array
 from properties.calls import Changes, Flaw, Step
 from properties.script import ScriptRejected, Weights
 
 T = TypeVar("T")
-
-LARGE_STEP: Final = AdamWConfig(
-    learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1
-)
-"""Every script's optimizer: a step that leaves no weight near where it was."""
 
 _SQUARE_OVERFLOWS: Final = 1e200
 

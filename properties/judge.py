@@ -87,10 +87,10 @@ class Judge:
         """
         weights = initial_weights(script.config, script.weights)
         plan = rehearse(script, weights)
-        subject = self._make(script.config, weights)
+        subject = self._make(script.config, weights, script.optimizer)
         plan = _offered(plan, subject.offers)
         laws = [law for law in self._laws if law.needs <= subject.offers]
-        trial = Trial(script.config, weights, subject, self._oracle_of)
+        trial = Trial(script, weights, subject, self._oracle_of)
         for moment in trial.moments(plan):
             found = [(law, law.difference(moment)) for law in laws]
             broken = {law: each for law, each in found if each is not None}

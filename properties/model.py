@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Final, TypeVar
+from functools import lru_cache
+from typing import TypeVar
 
-from engine import DecoderConfig, Work
+from engine import AdamWConfig, DecoderConfig, Work
 from engine.arrays import Array
 from properties.calls import (
     Bind,
@@ -22,8 +23,8 @@ from properties.calls import (
     Step,
     Train,
 )
-from properties.drawn import LARGE_STEP, gradients, other_config, rebuilt_at, stepped
-from properties.script import ScriptRejected
+from properties.drawn import gradients, other_config, rebuilt_at, stepped
+from properties.script import LARGE_STEP, ScriptRejected
 from reference.optimizer import OptimizerModel
 from reference.session import (
     CacheModel,
@@ -35,8 +36,6 @@ from reference.session import (
 
 T = TypeVar("T")
 
-_CONSTANTS: Final[dict[str, float]] = asdict(LARGE_STEP)
-
 
 class Model:
     """Decoders, caches and one optimizer, as the calls so far must have left them.
@@ -46,12 +45,17 @@ class Model:
         weights_of: by cache, the values that its rows are computed from
     """
 
-    def __init__(self, config: DecoderConfig, weights: Mapping[str, Array]) -> None:
+    def __init__(
+        self,
+        config: DecoderConfig,
+        weights: Mapping[str, Array],
+        optimizer: AdamWConfig = LARGE_STEP,
+    ) -> None:
         self.values = {ParameterModel(name): value for name, value in weights.items()}
         self.decoders = [DecoderModel(config, tuple(self.values))]
         self.caches: list[CacheModel] = []
         self.weights_of: list[Mapping[str, Array]] = []
-        self.optimizer = OptimizerModel(**_CONSTANTS)
+        self.optimizer = OptimizerModel(**_constants(optimizer))
         self.perform(NewCache())
         self.perform(Bind())
 
@@ -148,6 +152,11 @@ class Model:
 
     def _decoder(self, index: int) -> DecoderModel:
         return _at(index, self.decoders, "decoder")
+
+
+@lru_cache
+def _constants(optimizer: AdamWConfig) -> Mapping[str, float]:
+    return asdict(optimizer)
 
 
 def _at(index: int, made: Sequence[T], what: str) -> T:

@@ -7,6 +7,7 @@ from engine import DecoderConfig, StageFailed
 from engine.arrays import Array
 from properties.calls import Call, Decode, Prefill
 from properties.difference import bits_of
+from properties.script import LARGE_STEP
 from properties.subject import Make, Offer
 from reference import Replay, replay
 
@@ -83,7 +84,7 @@ class Oracle:
         return self._replays[tokens]
 
     def _run(self, tokens: tuple[int, ...], n_prompt: int, spare: float) -> LoneRun:
-        subject = self._make(self._config, self._weights)
+        subject = self._make(self._config, self._weights, LARGE_STEP)
         if Offer.SPARE in subject.offers:
             subject.foul(0, spare)
         logits = list[bytes]()

@@ -48,7 +48,7 @@ def rehearse(script: Script, weights: Mapping[str, Array]) -> list[Planned]:
     """
     if script.faults:
         raise ScriptRejected("planned faults are not judged by this version")
-    model = Model(script.config, weights)
+    model = Model(script.config, weights, script.optimizer)
     planned = list[Planned]()
     for index, call in enumerate(script.calls):
         cache = planned[-1].cache if planned else 0

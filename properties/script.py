@@ -1,6 +1,6 @@
 """A run as data: a configuration, weights, calls in order, and planned faults."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     Field,
@@ -9,8 +9,13 @@ from pydantic import (
     model_serializer,
 )
 
-from engine import DecoderConfig
+from engine import AdamWConfig, DecoderConfig
 from properties.calls import Call, Index, Record, Word
+
+LARGE_STEP: Final = AdamWConfig(
+    learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-8, weight_decay=0.1
+)
+"""A step that leaves no weight near where it was."""
 
 
 class Weights(Record):
@@ -41,6 +46,7 @@ class Script(Record):
     version: Literal[1] = 1
     config: DecoderConfig
     weights: Weights
+    optimizer: AdamWConfig = LARGE_STEP
     calls: tuple[Annotated[Call, Field(discriminator="call")], ...]
     faults: tuple[Fault, ...] = ()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
-from engine import DecoderConfig, Generation, LayerRows, Work
+from engine import AdamWConfig, DecoderConfig, Generation, LayerRows, Work
 from engine.arrays import Array, Vector
 from properties.calls import Call, Decode, Prefill, Reset
 
@@ -125,7 +125,7 @@ class Subject:
         return ()
 
 
-Make: TypeAlias = Callable[[DecoderConfig, Mapping[str, Array]], Subject]
+Make: TypeAlias = Callable[[DecoderConfig, Mapping[str, Array], AdamWConfig], Subject]
 """Makes a subject with one decoder, and one cache that is bound to it."""
 
 

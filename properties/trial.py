@@ -24,6 +24,7 @@ from properties.model import Model
 from properties.moment import FOREIGN, Event, Moment
 from properties.oracle import Oracle
 from properties.rehearsal import Planned
+from properties.script import Script
 from properties.subject import Answer, Observation, Offer, Subject
 from properties.tolerance import share_of_bound
 from reference.session import CacheModel, check_training
@@ -62,18 +63,18 @@ class Trial:
 
     def __init__(
         self,
-        config: DecoderConfig,
+        script: Script,
         weights: Mapping[str, Array],
         subject: Subject,
         oracle_of: OracleOf,
     ) -> None:
-        self.model = Model(config, weights)
+        self.model = Model(script.config, weights, script.optimizer)
         self.seen = list[Seen]()
         self.closing = list[Seen]()
         self.n_unsure = 0
         self._subject = subject
         self._oracle_of = oracle_of
-        self._oracles = [oracle_of(config, weights)]
+        self._oracles = [oracle_of(script.config, weights)]
         self._rows: list[Sequence[LayerRows]] = [()]
         self._since: list[set[Event]] = [set()]
         self._scores: list[list[tuple[int, int]]] = [[]]
