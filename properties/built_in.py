@@ -58,6 +58,7 @@ class BuiltIn(Subject):
         self.sessions = [[self.caches[0].bind(self.decoders[0])]]
         self.optimizer = AdamW(optimizer)
         self.rng = SplitMix64(0)
+        self._gradients: Sequence[Array] = ()
 
     def perform(self, call: Call) -> Answer:
         """Make the call on what the script means by it."""
@@ -80,7 +81,7 @@ class BuiltIn(Subject):
                 shapes = tuple(parameter.value.shape for parameter in parameters)
                 self.optimizer.step(parameters, gradients(call, shapes))
             case Train():
-                return self._train(call)
+                self._train(call)
             case Generate():
                 return self._generate(call)
         return Answer()
@@ -113,6 +114,10 @@ class BuiltIn(Subject):
     def weights(self) -> Sequence[Mapping[str, Array]]:
         """By decoder."""
         return [decoder.weights for decoder in self.decoders]
+
+    def gradients(self) -> Sequence[Array]:
+        """As the last loss had them."""
+        return self._gradients
 
     def moments(self) -> Mapping[str, tuple[Array, Array]]:
         """As the optimizer's snapshot has them."""
@@ -158,11 +163,10 @@ class BuiltIn(Subject):
                 except ParameterLayout:
                     return Decoder.initialize(config, SplitMix64(0))
 
-    def _train(self, call: Train) -> Answer:
+    def _train(self, call: Train) -> None:
         decoder = self.decoders[call.decoder]
-        _, exact = loss_and_gradients(decoder, call.tokens, call.targets)
-        self.optimizer.step(decoder.parameters, exact)
-        return Answer(gradients=exact)
+        _, self._gradients = loss_and_gradients(decoder, call.tokens, call.targets)
+        self.optimizer.step(decoder.parameters, self._gradients)
 
     def _generate(self, call: Generate) -> Answer:
         self.rng = SplitMix64(call.rng_state)

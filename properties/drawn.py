@@ -77,11 +77,14 @@ def stepped(step: Step, parameters: Sequence[T]) -> list[T]:
 
 
 def other_config(config: DecoderConfig, changes: Changes) -> DecoderConfig:
-    """The configuration with these fields instead of its own."""
+    """The configuration with these fields instead of its own, valid and another."""
     try:
-        return replace(config, **changes.model_dump(exclude_none=True))
+        other = replace(config, **changes.model_dump(exclude_none=True))
     except InvalidConfig as error:
         raise ScriptRejected(str(error)) from error
+    if other == config:
+        raise ScriptRejected("the changes change nothing")
+    return other
 
 
 def rebuilt_at(indices: Sequence[int], n_parameters: int) -> frozenset[int]:

@@ -41,20 +41,21 @@ class PropertyFailed(AssertionError):  # states a fact, as the engine's do
 
     Attributes:
         broken: every law that the call broke, with what was due and what came
-        index: of the call in the script, whose end the judge's own calls follow
-        call: what was called
+        call: that call
+        is_closing: whether the judge made it, and not the script
+        seen: the script's calls before it
         script: all of it
     """
 
     broken: Mapping[Law, Difference]
-    index: int
     call: Call
+    is_closing: bool
+    seen: tuple[Seen, ...]
     script: Script
 
     def __str__(self) -> str:
         law, *others = self.broken
-        is_own = self.index >= len(self.script.calls)
-        made = "a closing call" if is_own else f"call {self.index}"
+        made = "a call of the judge" if self.is_closing else f"call {len(self.seen)}"
         also = f" (also {', '.join(each.id for each in others)})" if others else ""
         return (
             f"{law.id} {law.name}{also}: {made}, {self.call!r}\n"
@@ -95,8 +96,10 @@ class Judge:
             found = [(law, law.difference(moment)) for law in laws]
             broken = {law: each for law, each in found if each is not None}
             if broken:
-                index = len(trial.seen)
-                raise PropertyFailed(broken, index, moment.call, script)
+                seen = tuple(trial.seen)
+                raise PropertyFailed(
+                    broken, moment.call, moment.is_closing, seen, script
+                )
         return Verdict(
             seen=tuple(trial.seen),
             closing=tuple(trial.closing),

@@ -38,6 +38,7 @@ class Moment:
 
     Attributes:
         call: what was called
+        is_closing: whether the judge has added it to the script
         cache: the cache in focus: the one that the call names, or was named last
         due: the refusal or failure that the call must meet, if any
         came: what it was answered, or what was raised
@@ -58,6 +59,7 @@ class Moment:
     """
 
     call: Call
+    is_closing: bool
     cache: int
     due: Exception | None
     came: Answer | Exception

@@ -62,6 +62,10 @@ class Oracle:
         assert isinstance(whole, Replay)  # of all of the history
         return whole
 
+    def can_replay(self, tokens: tuple[int, ...]) -> bool:
+        """Whether no stage fails on the way; of no tokens, none does."""
+        return not tokens or isinstance(self._remembered(tokens), Replay)
+
     def lone(self, tokens: tuple[int, ...], n_prompt: int, spare: float) -> LoneRun:
         """A fresh engine that reads a prompt and decodes the rest, and nothing else.
 

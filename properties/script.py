@@ -8,6 +8,7 @@ from pydantic import (
     ValidationError,
     model_serializer,
 )
+from pydantic_core import ErrorDetails
 
 from engine import AdamWConfig, DecoderConfig
 from properties.calls import Call, Index, Record, Word
@@ -76,4 +77,9 @@ def from_json(text: str | bytes) -> Script:
     try:
         return Script.model_validate_json(text)
     except ValidationError as error:
-        raise ScriptRejected(str(error)) from None
+        raise ScriptRejected("; ".join(map(_told, error.errors()))) from None
+
+
+def _told(error: ErrorDetails) -> str:
+    place = ".".join(map(str, error["loc"]))
+    return f"{place}: {error['msg']}" if place else error["msg"]

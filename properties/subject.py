@@ -40,7 +40,6 @@ class Answer:
         length: of the prefix, the newest row included
         attention_scores: score values formed for the newest row
         generation: what was generated
-        gradients: those that a training step used, one a parameter
     """
 
     logits: Vector | None = None
@@ -48,7 +47,6 @@ class Answer:
     length: int | None = None
     attention_scores: int | None = None
     generation: Generation | None = None
-    gradients: Sequence[Array] = ()
 
 
 class CacheView(NamedTuple):
@@ -114,6 +112,10 @@ class Subject:
 
     def weights(self) -> Sequence[Mapping[str, Array]]:
         """The values of every decoder's parameters."""
+        return ()
+
+    def gradients(self) -> Sequence[Array]:
+        """Those of the last ``Train``, one a parameter, whether it stepped or not."""
         return ()
 
     def moments(self) -> Mapping[str, tuple[Array, Array]]:

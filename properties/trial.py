@@ -114,6 +114,7 @@ class Trial:
         self._view = self._subject.observe()
         return Moment(
             call=call,
+            is_closing=planned.is_closing,
             cache=cache,
             due=due,
             came=came,
@@ -123,7 +124,7 @@ class Trial:
             model=self.model,
             subject=self._subject,
             oracle=self._oracles[cache],
-            ahead=planned.ahead,
+            ahead=self._ahead(planned),
             is_followed=planned.is_followed,
             length_before=length_before,
             rows_before=self._rows[cache],
@@ -133,6 +134,13 @@ class Trial:
             outputs=self._outputs,
             is_last=is_last,
         )
+
+    def _ahead(self, planned: Planned) -> tuple[int, ...]:
+        """What was planned, unless a computation fails on the way there."""
+        history, cache = self.model.caches[planned.cache].content.history, planned.cache
+        is_still_so = planned.ahead[: len(history)] == history
+        can_be = is_still_so and self._oracles[cache].can_replay(planned.ahead)
+        return planned.ahead if can_be else history
 
     def _score(self, call: Call, cache: int, came: Answer) -> None:
         if isinstance(call, Prefill):
@@ -153,7 +161,7 @@ class Trial:
                 case Generate():
                     return None, self._chosen(call, came)
                 case Train():
-                    self._train(call, came)
+                    self._train(call)
                 case _:
                     self.model.perform(call)
         except Exception as due:  # noqa: BLE001 # the model raises what the engine must
@@ -182,14 +190,13 @@ class Trial:
         self.n_unsure += due.n_sure < len(due.steps)
         return due
 
-    def _train(self, call: Train, came: Answer | Exception) -> None:
+    def _train(self, call: Train) -> None:
         decoder = self.model.decoders[call.decoder]
         check_training(decoder.config, call.tokens, call.targets)
         oracle = self._oracle_of(decoder.config, self.model.weights(call.decoder))
         tokens = tuple(map(int, call.tokens))
         oracle.replay(tokens, tokens)
-        given = came.gradients if isinstance(came, Answer) else None
-        self.model.perform(call, given)
+        self.model.perform(call, self._subject.gradients())
 
     def _accept(self, planned: Planned, moment: Moment) -> None:
         """Remember what the moment leaves for those to come."""
