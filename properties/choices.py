@@ -71,9 +71,12 @@ def due_generation(
         Exception: the refusal that is due.
     """
     read = list[Reals]()
+    can_be = len(guess) <= config.capacity and all(
+        0 <= token_id < config.vocab_size for token_id in guess
+    )
 
     def replayed(history: tuple[int, ...]) -> Replay:
-        ahead = guess if guess[: len(history)] == history else history
+        ahead = guess if can_be and guess[: len(history)] == history else history
         known = oracle.replay(history, ahead)
         read.append(known.logits[len(history) - 1])
         return replace(known, logits=known.logits[: len(history)])

@@ -184,10 +184,9 @@ UNREACHABLE: Final = (
     ),
     Unreachable(KINDS, ("FileRejected",), "no call reads a file"),
     Unreachable(
-        KINDS, ("InvalidConfig",), "a script with such a configuration is rejected"
-    ),
-    Unreachable(
-        KINDS, ("InvalidOptimizerConfig",), "all scripts have the same optimizer"
+        KINDS,
+        ("InvalidConfig", "InvalidOptimizerConfig"),
+        "a script with such constants is rejected, and not run",
     ),
     Unreachable(
         KINDS, ("ParameterLayout",), "a twin has the layout of its configuration"

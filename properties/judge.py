@@ -11,11 +11,13 @@ from properties.calls import Call, Decode, Prefill, Reset
 from properties.difference import Difference, bits_of
 from properties.drawn import initial_weights
 from properties.laws import LAWS, Law
+from properties.moment import Met
 from properties.oracle import Oracle
+from properties.record import Seen
 from properties.rehearsal import Planned, rehearse
 from properties.script import Script, ScriptRejected, to_json
 from properties.subject import Make, Offer
-from properties.trial import Seen, Trial
+from properties.trial import Trial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +92,22 @@ class Judge:
         plan = rehearse(script, weights)
         subject = self._make(script.config, weights, script.optimizer)
         plan = _offered(plan, subject.offers)
-        laws = [law for law in self._laws if law.needs <= subject.offers]
+        judged = [law for law in self._laws if law.needs <= subject.offers]
+        laws = {met: [law for law in judged if met in law.met] for met in Met}
         trial = Trial(script, weights, subject, self._oracle_of)
         for moment in trial.moments(plan):
-            found = [(law, law.difference(moment)) for law in laws]
+            found = [(law, law.difference(moment)) for law in laws[moment.met]]
             broken = {law: each for law, each in found if each is not None}
             if broken:
-                seen = tuple(trial.seen)
+                seen = tuple(trial.record.seen)
                 raise PropertyFailed(
                     broken, moment.call, moment.is_closing, seen, script
                 )
         return Verdict(
-            seen=tuple(trial.seen),
-            closing=tuple(trial.closing),
-            digest=trial.digest,
-            n_unsure=trial.n_unsure,
+            seen=tuple(trial.record.seen),
+            closing=tuple(trial.record.closing),
+            digest=trial.record.digest,
+            n_unsure=trial.record.n_unsure,
         )
 
     def _oracle_of(self, config: DecoderConfig, weights: Mapping[str, Array]) -> Oracle:

@@ -127,7 +127,9 @@ class Model:
 
     def _step(self, chosen: Sequence[ParameterModel], given: Sequence[Array]) -> None:
         weights = [self.values[each] for each in chosen]
-        values = self.optimizer.step(chosen, weights, given)
+        bound = [each for each in self.caches if each.is_bound]
+        borrowed = {parameter for each in bound for parameter in each.parameters}
+        values = self.optimizer.step(chosen, weights, given, borrowed)
         self.values.update(zip(chosen, values, strict=True))
 
     def _rebuilt(self, decoder: int, rebuilt: Sequence[int]) -> DecoderModel:

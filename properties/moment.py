@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from functools import cached_property
 from typing import Final
 
 from engine import DecoderConfig, LayerRows
-from engine.arrays import Array
+from engine.arrays import Array, Vector
 from properties.calls import Call
 from properties.choices import DueGeneration
 from properties.model import Model
@@ -32,7 +32,16 @@ class Event(StrEnum):
     STEP = "an optimizer step before the cache was made"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+class Met(Enum):
+    """How a call was met; most laws have something to say of some of these only."""
+
+    LOGITS = auto()  # by logits, as was due
+    DONE = auto()  # by another answer, as was due
+    REFUSED = auto()  # by a refusal or failure, as was due
+    DISAGREED = auto()  # by an answer where none was due, or the reverse
+
+
+@dataclass(kw_only=True, eq=False)
 class Moment:
     """All that a law may look at, right after a call and before the next.
 
@@ -79,20 +88,26 @@ class Moment:
     outputs: Sequence[tuple[Array, bytes]]
     is_last: bool
 
-    @property
-    def answer(self) -> Answer | None:
-        """What came, if that is what was due in kind."""
-        return self.came if self.due is None and isinstance(self.came, Answer) else None
+    @cached_property
+    def met(self) -> Met:
+        """How the call was met."""
+        if not isinstance(self.came, Answer):
+            return Met.DISAGREED if self.due is None else Met.REFUSED
+        if self.due is not None:
+            return Met.DISAGREED
+        return Met.DONE if self.came.logits is None else Met.LOGITS
 
     @property
-    def agrees(self) -> bool:
-        """Whether an answer was due and came, or neither."""
-        return isinstance(self.came, Answer) == (self.due is None)
+    def answer(self) -> Answer:
+        """What came, where that is an answer."""
+        assert isinstance(self.came, Answer)
+        return self.came
 
     @property
-    def is_refused(self) -> bool:
-        """Whether a refusal or failure was due, and one came."""
-        return self.due is not None and isinstance(self.came, Exception)
+    def logits(self) -> Vector:
+        """(vocab_size,), where logits came."""
+        assert self.answer.logits is not None
+        return self.answer.logits
 
     @property
     def kept(self) -> CacheModel:
@@ -111,10 +126,8 @@ class Moment:
 
     @property
     def ends_sequence(self) -> bool:
-        """Whether the answer is the last one of its history."""
-        answer = self.answer
-        has_logits = answer is not None and answer.logits is not None
-        return has_logits and self.content.history == self.ahead
+        """Whether these logits are the last ones of their history."""
+        return self.content.history == self.ahead
 
     @cached_property
     def replayed(self) -> Replay:

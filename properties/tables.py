@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from properties.trial import Seen
+from properties.record import Seen
 
 
 def calls_table(seen: Iterable[Seen], title: str) -> Table:

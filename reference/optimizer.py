@@ -1,6 +1,6 @@
 """What an optimizer step must answer: its refusals, and AdamW's arithmetic in full."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class OptimizerModel:
         parameters: Sequence[ParameterModel],
         weights: Sequence[Array],
         gradients: Sequence[Array],
+        borrowed: Container[ParameterModel],
     ) -> list[Array]:
         """Every new value, each revision one higher; or raise what forbids it."""
         names = [parameter.name for parameter in parameters]
@@ -46,7 +47,7 @@ class OptimizerModel:
                 raise errors.NonFiniteUpdate(index, name)
             values.append(value)
         for parameter in parameters:
-            if parameter.readers:
+            if parameter in borrowed:
                 raise errors.ParameterBorrowed(parameter.name)
         for parameter in parameters:
             parameter.revision += 1

@@ -16,12 +16,11 @@ _LIMIT: Final = 2**64 - 1
 
 
 class ParameterModel:
-    """A parameter's identity: its revision, and the sessions that read it."""
+    """A parameter's identity, and its revision."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.revision = 0
-        self.readers = set[SessionModel]()
 
 
 class DecoderModel(NamedTuple):
@@ -112,8 +111,6 @@ class CacheModel:
         if self.is_bound:
             raise errors.CacheInUse
         session = SessionModel(self)
-        for parameter in self.parameters:
-            parameter.readers.add(session)
         self.sessions.append(session)
         return session
 
@@ -153,10 +150,8 @@ class SessionModel:
         self.cache.content = Content((), 0, Work())
 
     def close(self) -> None:
-        """Give back what was borrowed."""
+        """Read the parameters no longer."""
         self.is_open = False
-        for parameter in self.cache.parameters:
-            parameter.readers.discard(self)
 
     def _require_open(self) -> None:
         if not self.is_open:

@@ -28,7 +28,7 @@ from properties.floors import (
 )
 from properties.graph import DONE, EDGES, KINDS, Edge
 from properties.judge import Verdict
-from properties.trial import Seen
+from properties.record import Seen
 from tests.walks import walk
 
 BY_ARITHMETIC: Final = frozenset(

@@ -30,9 +30,9 @@ from properties.calls import (
 from properties.drawn import initial_weights
 from properties.judge import Verdict
 from properties.model import Model
+from properties.record import Seen, state_of
 from properties.rehearsal import cache_of
 from properties.script import Script, ScriptRejected, Weights
-from properties.trial import Seen, state_of
 
 CONFIG: Final = DecoderConfig(
     vocab_size=3,
@@ -127,7 +127,8 @@ def _letters(rng: Random, n_caches: int) -> Sequence[Call]:
 
 def seen_by_model(script: Script) -> Verdict:
     """What a judge would see, where no arithmetic decides."""
-    model = Model(script.config, _drawn(script.config, script.weights))
+    weights = _drawn(script.config, script.weights)
+    model = Model(script.config, weights, script.optimizer)
     seen, focus = list[Seen](), 0
     for call in script.calls:
         focus = cache_of(call, focus)

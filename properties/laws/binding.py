@@ -8,43 +8,50 @@ from engine import (
 )
 from properties.calls import Step, Train
 from properties.difference import Difference
-from properties.laws.law import law
+from properties.laws.law import DISAGREED, DONE, law
 from properties.laws.refusals import wrongly_answered
 from properties.laws.undisturbed import disturbed_by
-from properties.moment import Event, Moment
+from properties.moment import Event, Met, Moment
 from properties.subject import Offer
 from properties.tolerance import first_difference
 
 
-@law("B1", "identity", Offer.REFUSALS, Offer.SESSIONS)
+@law("B1 identity", DISAGREED, Offer.REFUSALS, Offer.SESSIONS)
 def identity(moment: Moment) -> Difference | None:
     """Equal values in new parameters are refused."""
     return wrongly_answered(moment, (ParameterMismatch,))
 
 
-@law("B2", "configuration", Offer.REFUSALS, Offer.SESSIONS)
+@law("B2 configuration", DISAGREED, Offer.REFUSALS, Offer.SESSIONS)
 def configuration(moment: Moment) -> Difference | None:
     """Another configuration is refused."""
     return wrongly_answered(moment, (ConfigMismatch,))
 
 
-@law("B3", "staleness", Offer.REFUSALS, Offer.SESSIONS, Offer.STEPS)
+@law(
+    "B3 staleness",
+    (Met.LOGITS, Met.DISAGREED),
+    Offer.REFUSALS,
+    Offer.SESSIONS,
+    Offer.STEPS,
+)
 def staleness(moment: Moment) -> Difference | None:
     """After a step the old cache is refused, and a new one is as on a fresh engine."""
-    refused = wrongly_answered(moment, (ParameterRevisionMismatch,))
-    return refused or disturbed_by(Event.STEP, moment)
+    if moment.met is Met.DISAGREED:
+        return wrongly_answered(moment, (ParameterRevisionMismatch,))
+    return disturbed_by(Event.STEP, moment)
 
 
-@law("B4", "borrow", Offer.REFUSALS, Offer.STEPS)
+@law("B4 borrow", DISAGREED, Offer.REFUSALS, Offer.STEPS)
 def borrow(moment: Moment) -> Difference | None:
     """A step during a session is refused; after close it succeeds."""
     return wrongly_answered(moment, (ParameterBorrowed,))
 
 
-@law("B5", "step", Offer.STEPS, Offer.STATE)
+@law("B5 step", DONE, Offer.STEPS, Offer.STATE)
 def step(moment: Moment) -> Difference | None:
     """A step replaces every value, revision and moment together, as AdamW says."""
-    if moment.answer is None or not isinstance(moment.call, Step | Train):
+    if not isinstance(moment.call, Step | Train):
         return None
     model, subject = moment.model, moment.subject
     for index, came in enumerate(subject.weights()):

@@ -4,17 +4,15 @@ from itertools import pairwise
 
 from engine import WorkOverflow
 from properties.difference import Difference
-from properties.laws.law import law
+from properties.laws.law import AGREED, DISAGREED, LOGITS, law
 from properties.laws.refusals import wrongly_answered
 from properties.moment import Moment
 from properties.subject import Offer
 
 
-@law("C1", "exact", Offer.COUNTERS)
+@law("C1 exact", AGREED, Offer.COUNTERS)
 def exact(moment: Moment) -> Difference | None:
     """All counters of every cache are the closed form of its tokens."""
-    if not moment.agrees:
-        return None
     for index, cache in enumerate(moment.model.caches):
         came = moment.after.caches[index].work
         if came != cache.work:
@@ -23,16 +21,13 @@ def exact(moment: Moment) -> Difference | None:
     return None
 
 
-@law("C2", "measured", Offer.OUTPUTS)
+@law("C2 measured", LOGITS, Offer.OUTPUTS)
 def measured(moment: Moment) -> Difference | None:
     """Score values, counted where they were formed, are the closed form, twice."""
-    answer = moment.answer
-    if answer is None or answer.logits is None:
-        return None
     config, length = moment.config, moment.content.length
     lanes, replayed = config.n_layers * config.n_heads, moment.replayed
     for name, due, came in (
-        ("of the newest row", lanes * length, answer.attention_scores),
+        ("of the newest row", lanes * length, moment.answer.attention_scores),
         ("of the replay", lanes * len(replayed.logits) ** 2, replayed.attention_scores),
     ):
         if due != came:
@@ -41,8 +36,8 @@ def measured(moment: Moment) -> Difference | None:
 
 
 @law(
-    "C3",
-    "growth",
+    "C3 growth",
+    LOGITS,
     Offer.OUTPUTS,
     redundant="counts that are exact at every length (C2) grow as they must",
 )
@@ -59,7 +54,7 @@ def growth(moment: Moment) -> Difference | None:
     return Difference(where="growth a row", due="one number", came=growths)
 
 
-@law("C4", "overflow", Offer.REFUSALS, Offer.COUNTERS)
+@law("C4 overflow", DISAGREED, Offer.REFUSALS, Offer.COUNTERS)
 def overflow(moment: Moment) -> Difference | None:
     """A counter at its limit refuses the call."""
     return wrongly_answered(moment, (WorkOverflow,))

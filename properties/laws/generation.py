@@ -5,18 +5,19 @@ from dataclasses import replace
 from engine import GenerationStep
 from properties.calls import Generate
 from properties.difference import Difference
-from properties.laws.law import law
+from properties.laws.law import DONE, REFUSED, law
 from properties.moment import Moment
 from properties.subject import Offer
 
 
-@law("P6", "generation", Offer.GENERATION)
+@law("P6 generation", DONE, Offer.GENERATION)
 def generation(moment: Moment) -> Difference | None:
     """Every choice and draw is the replay's, up to the first that rounding decides."""
-    due, answer = moment.generation, moment.answer
-    if due is None or answer is None or answer.generation is None:
+    due = moment.generation
+    if due is None:
         return None
-    came = answer.generation
+    came = moment.answer.generation
+    assert came is not None  # what a generation is answered by
     for index in range(due.n_sure):
         pair = due.steps[index : index + 1], came.steps[index : index + 1]
         if not pair[1] or not _alike(pair[0][0], pair[1][0], due.interval_bound):
@@ -32,11 +33,11 @@ def generation(moment: Moment) -> Difference | None:
     return None
 
 
-@law("R4", "no draw", Offer.GENERATION, Offer.REFUSALS)
+@law("R4 no draw", REFUSED, Offer.GENERATION, Offer.REFUSALS)
 def no_draw(moment: Moment) -> Difference | None:
     """A refused generation leaves the generator where it was."""
     call = moment.call
-    if not moment.is_refused or not isinstance(call, Generate):
+    if not isinstance(call, Generate):
         return None
     if moment.after.generator == call.rng_state:
         return None

@@ -5,13 +5,13 @@ import numpy as np
 from engine.arrays import Array
 from properties.calls import Copy
 from properties.difference import Difference, unlike
-from properties.laws.law import law
+from properties.laws.law import AGREED, ANSWERED, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Moment
 from properties.subject import Offer
 
 
-@law("E1", "aliasing", Offer.STATE)
+@law("E1 aliasing", AGREED, Offer.STATE)
 def aliasing(moment: Moment) -> Difference | None:
     """Writing wherever an array that was handed out can be written changes nothing."""
     if not moment.is_last:
@@ -24,10 +24,10 @@ def aliasing(moment: Moment) -> Difference | None:
     return unlike("the engine after writing outside", before, after)
 
 
-@law("E2", "copies", Offer.COPIES, Offer.STATE)
+@law("E2 copies", ANSWERED, Offer.COPIES, Offer.STATE)
 def copies(moment: Moment) -> Difference | None:
     """A copy equals its source, and shares nothing with it."""
-    if moment.answer is not None and isinstance(moment.call, Copy):
+    if isinstance(moment.call, Copy):
         source, copy = moment.after.caches[moment.cache], moment.after.caches[-1]
         if found := unlike("the copy", source, copy._replace(storage=source.storage)):
             return found

@@ -17,10 +17,10 @@ from engine import (
 )
 from properties.calls import Prefill
 from properties.difference import Difference, bits_of, unlike
-from properties.laws.law import law
+from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
-from properties.moment import FOREIGN, Event, Moment
-from properties.subject import Answer, Observation, Offer
+from properties.moment import FOREIGN, Event, Met, Moment
+from properties.subject import Observation, Offer
 
 PHASE: Final = (PrefillRequiresEmpty, PromptTooLong, DecodeRequiresPrefill, CacheFull)
 BINDING: Final = (ConfigMismatch, ParameterMismatch, ParameterRevisionMismatch)
@@ -32,8 +32,6 @@ def wrongly_answered(
     moment: Moment, owned: tuple[type[Exception], ...]
 ) -> Difference | None:
     """A call that was made though it had to be refused in this way, or the reverse."""
-    if moment.agrees:
-        return None
     if isinstance(moment.due, owned):
         return Difference(
             where="the call was made", due=repr(moment.due), came="an answer"
@@ -45,11 +43,9 @@ def wrongly_answered(
     return None
 
 
-@law("R1", "unchanged", Offer.REFUSALS, Offer.STATE)
+@law("R1 unchanged", REFUSED, Offer.REFUSALS, Offer.STATE)
 def unchanged(moment: Moment) -> Difference | None:
     """A refused call leaves every bit of everything."""
-    if not moment.is_refused:
-        return None
     before, after = moment.before, moment.after
     if isinstance(moment.due, StageFailed) and isinstance(moment.call, Prefill):
         before, after = _without_bits(before), _without_bits(after)
@@ -57,26 +53,26 @@ def unchanged(moment: Moment) -> Difference | None:
     return unlike("the engine after a refusal", before, after)
 
 
-@law("R2", "exact", Offer.REFUSALS)
+@law("R2 exact", RAISED, Offer.REFUSALS)
 def exact(moment: Moment) -> Difference | None:
     """A refusal has the class and the fields that are due."""
     due, came = moment.due, moment.came
-    if moment.agrees:
-        if due is None or isinstance(came, Answer) or facts(due) == facts(came):
+    if moment.met is Met.DISAGREED:
+        if isinstance(due or came, OWNED):
             return None
-    elif isinstance(due or came, OWNED):
+    elif facts(due) == facts(came):
         return None
     shown = "an answer" if due is None else repr(due)
     return Difference(where="what was raised", due=shown, came=repr(came))
 
 
-@law("R3", "usable", Offer.REFUSALS)
+@law("R3 usable", (Met.LOGITS, Met.REFUSED), Offer.REFUSALS)
 def usable(moment: Moment) -> Difference | None:
     """After a refusal comes what would have come without it."""
     return disturbed_by(Event.REFUSAL, moment) or _decoded_on_a_copy(moment)
 
 
-def facts(error: Exception) -> tuple[type[Exception], str]:
+def facts(error: object) -> tuple[type[object], str]:
     """Class and fields, but for prose: a ``reason`` says what its fields cannot."""
     if not isinstance(error, EngineError):
         return type(error), ""
@@ -90,9 +86,9 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     """Right after a refusal one more token decodes to the bits that it would have."""
     content = moment.content
     has_room = 0 < content.length < moment.config.capacity
-    if not moment.is_refused or not has_room or moment.kept.is_stale:
+    if moment.met is not Met.REFUSED or not has_room or moment.is_followed:
         return None
-    if moment.is_followed or Offer.COPIES not in moment.subject.offers:
+    if moment.kept.is_stale or Offer.COPIES not in moment.subject.offers:
         return None
     goes_on = len(moment.ahead) > content.length
     tokens = moment.ahead if goes_on else (*content.history, 0)

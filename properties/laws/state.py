@@ -2,40 +2,38 @@
 
 from properties.calls import Bind, Close, Reset
 from properties.difference import Difference, bits_of, unlike
-from properties.laws.law import law
+from properties.laws.law import AGREED, ANSWERED, DISAGREED, LOGITS, law
 from properties.laws.refusals import PHASE, wrongly_answered
-from properties.laws.undisturbed import disturbed, disturbed_by
-from properties.moment import Event, Moment
+from properties.laws.undisturbed import disturbed_by
+from properties.moment import Event, Met, Moment
 from properties.subject import Offer
 
 
-@law("S1", "length", Offer.OUTPUTS, Offer.ROWS)
+@law("S1 length", ANSWERED, Offer.OUTPUTS, Offer.ROWS)
 def length(moment: Moment) -> Difference | None:
     """Every block has the history's length; an answer is of its newest position."""
-    answer, due = moment.answer, moment.content.length
-    if answer is None:
-        return None
+    due = moment.content.length
     for layer, rows in enumerate(moment.rows):
         if rows.length != due:
             where = f"length of block {layer}"
             return Difference(where=where, due=due, came=rows.length)
-    came = answer.position, answer.length
-    if answer.logits is not None and came != (due - 1, due):
+    came = moment.answer.position, moment.answer.length
+    if moment.met is Met.LOGITS and came != (due - 1, due):
         where = "position and length of the answer"
         return Difference(where=where, due=(due - 1, due), came=came)
     return None
 
 
-@law("S2", "phase", Offer.REFUSALS)
+@law("S2 phase", DISAGREED, Offer.REFUSALS)
 def phase(moment: Moment) -> Difference | None:
     """Prefill only when empty, decode only after it, never past the capacity."""
     return wrongly_answered(moment, PHASE)
 
 
-@law("S3", "reset", Offer.STATE)
+@law("S3 reset", ANSWERED, Offer.STATE)
 def reset(moment: Moment) -> Difference | None:
     """A reset forgets tokens and counters; afterwards all is as with a new one."""
-    if moment.answer is None or not isinstance(moment.call, Reset):
+    if not isinstance(moment.call, Reset):
         return disturbed_by(Event.RESET, moment)
     before = moment.before.caches[moment.cache]
     after = moment.after.caches[moment.cache]
@@ -44,17 +42,16 @@ def reset(moment: Moment) -> Difference | None:
     return unlike("the cache after a reset", due, after)
 
 
-@law("S4", "rebind", Offer.STATE, Offer.SESSIONS)
+@law("S4 rebind", ANSWERED, Offer.STATE, Offer.SESSIONS)
 def rebind(moment: Moment) -> Difference | None:
     """Closing and binding change nothing of the cache, nor what comes afterwards."""
-    if moment.answer is not None and isinstance(moment.call, Bind | Close):
+    if isinstance(moment.call, Bind | Close):
         where = f"caches after a {moment.call.call}"
-        if found := unlike(where, moment.before.caches, moment.after.caches):
-            return found
+        return unlike(where, moment.before.caches, moment.after.caches)
     return disturbed_by(Event.REBIND, moment)
 
 
-@law("S5", "isolation", Offer.STATE)
+@law("S5 isolation", AGREED, Offer.STATE)
 def isolation(moment: Moment) -> Difference | None:
     """What one cache does, no other sees; what was returned stays."""
     if moment.is_last:
@@ -62,18 +59,17 @@ def isolation(moment: Moment) -> Difference | None:
             where = f"the logits of answer {index}, at the end of the run"
             if found := unlike(where, bits, bits_of(logits)):
                 return found
-    if moment.answer is not None:
-        for index, due in enumerate(moment.before.caches):
-            where = f"cache {index} after a call on cache {moment.cache}"
-            came = due if index == moment.cache else moment.after.caches[index]
-            if found := unlike(where, due, came):
-                return found
+    for index, due in enumerate(moment.before.caches):
+        where = f"cache {index} after a call on cache {moment.cache}"
+        came = due if index == moment.cache else moment.after.caches[index]
+        if found := unlike(where, due, came):
+            return found
     return disturbed_by(Event.OTHERS, moment)
 
 
-@law("S6", "determinism")
+@law("S6 determinism", LOGITS)
 def determinism(moment: Moment) -> Difference | None:
     """The same calls twice give the same bits."""
     if moment.since:
-        return None
-    return disturbed(moment, "logits, though nothing came between")
+        return None  # whatever came between has a law of its own
+    return unlike("logits, nothing came between", moment.lone_bits, moment.bits)

@@ -1,0 +1,79 @@
+"""What is remembered of the calls that were judged and found right."""
+
+import hashlib
+from typing import NamedTuple
+
+from properties.calls import Call
+from properties.moment import Met, Moment
+from properties.tolerance import share_of_bound
+from reference.session import CacheModel
+
+
+class Seen(NamedTuple):
+    """One call that was judged and found right.
+
+    Attributes:
+        call: what was called
+        outcome: ``done``, or the class of the error that was due and came
+        before: the cache in focus before the call, in a few words
+        after: the same afterwards
+        length: of its prefix afterwards
+        error: the largest difference of logits, as a share of the bound
+    """
+
+    call: Call
+    outcome: str
+    before: str
+    after: str
+    length: int
+    error: float
+
+
+class Record:
+    """A run as it went.
+
+    Attributes:
+        seen: the script's own calls so far
+        closing: the judge's calls so far
+        n_unsure: generations that rounding may have ended otherwise
+    """
+
+    def __init__(self) -> None:
+        self.seen = list[Seen]()
+        self.closing = list[Seen]()
+        self.n_unsure = 0
+        self._digest = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Of every outcome and every bit that was answered."""
+        return self._digest.hexdigest()
+
+    def add(self, moment: Moment, before: str) -> None:
+        """Remember a call."""
+        kept, due, error = moment.kept, moment.generation, 0.0
+        if moment.met is Met.LOGITS:
+            newest = moment.replayed.logits[kept.length - 1]
+            error = share_of_bound(newest, moment.logits)
+            self._digest.update(moment.bits)
+        outcome = "done" if moment.due is None else type(moment.due).__name__
+        seen = Seen(
+            call=moment.call,
+            outcome=outcome,
+            before=before,
+            after=state_of(kept),
+            length=kept.length,
+            error=error,
+        )
+        (self.closing if moment.is_closing else self.seen).append(seen)
+        self._digest.update(f"{outcome} {kept.length}".encode())
+        if due is not None:
+            self.n_unsure += due.n_sure < len(due.steps)
+            self._digest.update(repr(moment.answer.generation).encode())
+
+
+def state_of(kept: CacheModel) -> str:
+    """A cache in a few words: how full it is, and what is open on it."""
+    filled = {0: "empty", kept.config.capacity: "full"}.get(kept.length, "prefilled")
+    bound = "bound" if kept.is_bound else "closed" if kept.sessions else "new"
+    return f"{filled} {bound} stale" if kept.is_stale else f"{filled} {bound}"
