@@ -126,7 +126,7 @@ class BuiltIn(Subject):
     def handed_out(self) -> Iterator[Array]:
         """Values, and rows; logits are with the answers."""
         for decoder in self.decoders:
-            yield from (parameter.value for parameter in decoder.parameters)
+            yield decoder.parameters[0].value  # each is handed out in one way
             yield from decoder.weights.values()
         for cache in self.caches:
             for rows in cache.layers:
@@ -178,9 +178,9 @@ class BuiltIn(Subject):
 
 def _values(decoder: Decoder) -> tuple[bytes, tuple[int, ...]]:
     """Every value to the bit, and every revision."""
-    revisions = tuple(parameter.revision for parameter in decoder.parameters)
-    values = b"".join(value.data for value in decoder.weights.values())
-    return values, revisions
+    parameters = decoder.parameters
+    values = b"".join([parameter.value.tobytes() for parameter in parameters])
+    return values, tuple([parameter.revision for parameter in parameters])
 
 
 def _view(cache: KVCache) -> CacheView:

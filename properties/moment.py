@@ -14,7 +14,9 @@ from properties.choices import DueGeneration
 from properties.model import Model
 from properties.oracle import LoneRun, Oracle
 from properties.subject import Answer, Observation, Subject
+from properties.tolerance import share_of_bound
 from reference import Replay
+from reference.replay import Reals
 from reference.session import CacheModel, Content
 
 FOREIGN: Final = math.nan
@@ -133,6 +135,20 @@ class Moment:
     def replayed(self) -> Replay:
         """A replay that begins with the history."""
         return self.oracle.replay(self.content.history, self.ahead)
+
+    @cached_property
+    def error(self) -> float:
+        """The largest difference of the logits, as a share of the bound."""
+        known, key = self.oracle.errors, (self.content.history, self.bits)
+        if key not in known:
+            known[key] = share_of_bound(self.newest, self.logits)
+        return known[key]
+
+    @property
+    def newest(self) -> Reals:
+        """The logits that are due, within the bound."""
+        newest: Reals = self.replayed.logits[self.content.length - 1]
+        return newest
 
     @cached_property
     def rows(self) -> Sequence[LayerRows]:

@@ -1,9 +1,9 @@
 """What one decoder's tokens amount to: by replay, and on a fresh engine by itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from engine import DecoderConfig, StageFailed
+from engine import DecoderConfig, LayerRows, StageFailed
 from engine.arrays import Array
 from properties.calls import Call, Decode, Prefill
 from properties.difference import bits_of
@@ -31,6 +31,10 @@ class Oracle:
         make: the engine under test, for the lone runs
         config: sizes and constants
         weights: values by name
+
+    Attributes:
+        errors: by history and bits of logits, their error as a share of the bound
+        sound: histories with bits of rows that were compared and found right
     """
 
     def __init__(
@@ -40,6 +44,8 @@ class Oracle:
         self._config = config
         self._weights = weights
         self._replays: dict[tuple[int, ...], Replay | StageFailed] = {}
+        self.errors: dict[tuple[tuple[int, ...], bytes], float] = {}
+        self.sound = set[tuple[tuple[int, ...], tuple[bytes, ...]]]()
         self._runs: dict[tuple[tuple[int, ...], int, float], LoneRun] = {}
 
     def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replay:
@@ -99,9 +105,11 @@ class Oracle:
                 logits.append(bits_of(subject.perform(call).logits))
             except Exception as error:  # noqa: BLE001 # whatever it is, it is no logits
                 logits.append(repr(error).encode())
-        rows = tuple(
-            bits_of(each)
-            for block in subject.rows(0)
-            for each in (block.keys, block.values)
-        )
-        return LoneRun(tuple(logits), rows)
+        return LoneRun(tuple(logits), bits_of_rows(subject.rows(0)))
+
+
+def bits_of_rows(rows: Sequence[LayerRows]) -> tuple[bytes, ...]:
+    """Keys and values of every block, to the bit."""
+    return tuple(
+        [bits_of(each) for block in rows for each in (block.keys, block.values)]
+    )

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from properties.calls import Call
 from properties.moment import Met, Moment
-from properties.tolerance import share_of_bound
 from reference.session import CacheModel
 
 
@@ -53,8 +52,7 @@ class Record:
         """Remember a call."""
         kept, due, error = moment.kept, moment.generation, 0.0
         if moment.met is Met.LOGITS:
-            newest = moment.replayed.logits[kept.length - 1]
-            error = share_of_bound(newest, moment.logits)
+            error = moment.error
             self._digest.update(moment.bits)
         outcome = "done" if moment.due is None else type(moment.due).__name__
         seen = Seen(

@@ -38,20 +38,24 @@ class OptimizerModel:
         self._check_names(names)
         _check_gradients(names, weights, gradients)
         powers = self.powers[0] * self.betas[0], self.powers[1] * self.betas[1]
-        values, moments = list[Array](), dict[str, tuple[Array, Array]]()
-        for index, (name, weight, gradient) in enumerate(
-            zip(names, weights, gradients, strict=True)
-        ):
-            value, moments[name] = self._updated(name, weight, gradient, powers)
-            if not np.isfinite([value, *moments[name]]).all():
-                raise errors.NonFiniteUpdate(index, name)
-            values.append(value)
+        new = self._updated(names, weights, gradients, powers)
+        ends = np.cumsum([weight.size for weight in weights])
+        bad = np.flatnonzero(~np.isfinite(new).all(axis=0))
+        if bad.size:
+            index = int(np.searchsorted(ends, bad[0], side="right"))
+            raise errors.NonFiniteUpdate(index, names[index])
         for parameter in parameters:
             if parameter in borrowed:
                 raise errors.ParameterBorrowed(parameter.name)
         for parameter in parameters:
             parameter.revision += 1
-        self.n_steps, self.powers, self.moments = self.n_steps + 1, powers, moments
+        values = list[Array]()
+        self.n_steps, self.powers, self.moments = self.n_steps + 1, powers, {}
+        parts = np.split(new, ends[:-1], axis=1)
+        for name, weight, part in zip(names, weights, parts, strict=True):
+            value, first, second = (each.reshape(weight.shape) for each in part)
+            values.append(value)
+            self.moments[name] = first, second
         return values
 
     def _check_names(self, names: list[str]) -> None:
@@ -63,15 +67,28 @@ class OptimizerModel:
 
     @np.errstate(all="ignore")  # the results are judged instead
     def _updated(
-        self, name: str, weight: Array, gradient: Array, powers: tuple[float, float]
-    ) -> tuple[Array, tuple[Array, Array]]:
-        zero = np.zeros_like(weight)
-        first, second = self.moments.get(name, (zero, zero))
+        self,
+        names: list[str],
+        weights: Sequence[Array],
+        gradients: Sequence[Array],
+        powers: tuple[float, float],
+    ) -> Array:
+        """Values, first and second moments, (3, scalars of all parameters in order)."""
+        weight, gradient = _flat(weights), _flat(gradients)
+        first, second = np.zeros_like(weight), np.zeros_like(weight)
+        if self.moments:
+            first = _flat([self.moments[name][0] for name in names])
+            second = _flat([self.moments[name][1] for name in names])
         first = first * self.betas[0] + gradient * (1 - self.betas[0])
         second = second * self.betas[1] + gradient * gradient * (1 - self.betas[1])
         mean, square = first / (1 - powers[0]), second / (1 - powers[1])
         change = self.rate * mean / (np.sqrt(square) + self.epsilon)
-        return weight - change - self.rate * self.decay * weight, (first, second)
+        value = weight - change - self.rate * self.decay * weight
+        return np.stack([value, first, second])
+
+
+def _flat(arrays: Sequence[Array]) -> Array:
+    return np.concatenate([np.ravel(each) for each in arrays])
 
 
 def _check_gradients(
