@@ -5,8 +5,9 @@ this package run at ``default`` length, whatever profile the rest of a test run 
 an installed plugin has no business in other people's tests.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
+import pytest
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
@@ -28,17 +29,42 @@ def _profile(max_examples: int, steps: int) -> settings:
     )
 
 
+class Length(NamedTuple):
+    """How long a run hunts.
+
+    Attributes:
+        machine: settings of the state machine
+        depth: of the enumeration
+        has_floors: whether it is long enough to reach every cell
+    """
+
+    machine: settings
+    depth: int
+    has_floors: bool
+
+
 PROFILES: Final = {
-    "quick": _profile(max_examples=20, steps=20),
-    "default": _profile(max_examples=300, steps=30),
-    "deep": _profile(max_examples=3_000, steps=50),
+    "quick": Length(_profile(max_examples=20, steps=20), depth=2, has_floors=False),
+    "default": Length(_profile(max_examples=300, steps=30), depth=3, has_floors=True),
+    "deep": Length(_profile(max_examples=3_000, steps=50), depth=4, has_floors=True),
 }
 
 for _name in ("quick", "deep"):
-    settings.register_profile(_name, PROFILES[_name])
+    settings.register_profile(_name, PROFILES[_name].machine)
 
 
-def hunting_settings() -> settings:
-    """The settings of this run's hunts."""
+def length_of_hunt() -> Length:
+    """How long this run hunts."""
     name = settings.get_current_profile_name()
     return PROFILES.get(name, PROFILES["default"])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The hunts' own options; other tests have no use for them."""
+    group = parser.getgroup("cachehound")
+    group.addoption(
+        "--property", metavar="ID", help="hunt for what breaks this property alone"
+    )
+    group.addoption(
+        "--floors", action="store_true", help="print what the hunts have reached"
+    )

@@ -1,7 +1,54 @@
 """The hunts on the built-in engine."""
 
-from properties.machine import SessionMachine
-from properties.plugin import hunting_settings
+from collections.abc import Callable
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import TypeAlias
 
-TestSession = SessionMachine.TestCase
-TestSession.settings = hunting_settings()
+import pytest
+
+from properties.enumeration import enumerate_all, enumeration_floors
+from properties.failures import kept
+from properties.floors import MACHINE_FLOORS, Census, Floors
+from properties.geometry import position_sweep
+from properties.judge import Judge
+from properties.machine import hunt
+from properties.plugin import length_of_hunt
+from properties.script import Script, from_json
+
+Reached: TypeAlias = Callable[[Census, Floors], None]
+NewJudge: TypeAlias = Callable[[], Judge]
+
+CORPUS = sorted(
+    (files("properties") / "corpus").iterdir(), key=lambda script: script.name
+)
+SWEEP = list(position_sweep())
+
+
+def test_machine(new_judge: NewJudge, reached: Reached) -> None:
+    census, length = Census(), length_of_hunt()
+    with kept():
+        hunt(new_judge, census.record, length.machine)
+
+    reached(census, MACHINE_FLOORS if length.has_floors else {})
+
+
+def test_enumeration(new_judge: NewJudge, reached: Reached) -> None:
+    depth = length_of_hunt().depth
+    with kept():
+        done = enumerate_all(new_judge(), depth)
+
+    reached(done.census, enumeration_floors(depth))
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=[path.name for path in CORPUS])
+def test_corpus(path: Traversable, new_judge: NewJudge) -> None:
+    new_judge()(from_json(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    "script", SWEEP, ids=[f"to-{each.config.capacity}" for each in SWEEP]
+)
+def test_positions(script: Script, new_judge: NewJudge) -> None:
+    with kept():
+        new_judge()(script)

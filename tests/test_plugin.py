@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from properties.plugin import PROFILES, hunting_settings
+from properties.plugin import PROFILES, length_of_hunt
 
 SHOWN = """
 from hypothesis import settings
-from properties.plugin import hunting_settings
+from properties.plugin import length_of_hunt
 if {profile!r}:
     settings.load_profile({profile!r})
-chosen = hunting_settings()
+chosen = length_of_hunt().machine
 print(chosen.max_examples, chosen.derandomize, chosen.database is None,
       chosen.deadline, len(chosen.suppress_health_check))
 """
@@ -43,4 +43,4 @@ def test_hunt_is_default_when_another_profile_is_loaded() -> None:
 
 
 def test_hunt_follows_the_profile_of_this_run() -> None:
-    assert hunting_settings() in PROFILES.values()
+    assert length_of_hunt() in PROFILES.values()
