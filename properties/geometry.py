@@ -32,11 +32,12 @@ _LAYERS: Final = (2, 2, 2, 2, 2, 2, 3, 3, 1, 0)
 _CAPACITIES: Final = (4, 5, 3, 6, 2, 7, 9, 8, 1, 4, 5, 3, 6, 5, 4, 7, 9, 6, 17, 33)
 
 _SCALES: Final = (
-    *(34 * [1.0]),  # activations of variance about 1
+    *(27 * [1.0]),  # activations of variance about 1
     *(7 * [3.0]),  # saturates the softmax
     *(5 * [0.02]),  # everything is small, faults too
     *(3 * [1e40]),  # finite everywhere, squares up to the edge
-    1e100,  # overflows in the first prompt, and ends all use
+    *(6 * [2e51]),  # overflows at some tokens, and not at others
+    *(2 * [1e100]),  # overflows in the first prompt, and ends all use
 )
 _GAIN_SPREADS: Final = (0.5, 0.5, 0.5, 0.9, 0.0)
 
@@ -83,7 +84,7 @@ def token(rng: Random, config: DecoderConfig) -> int:
 
 
 def strange_token(rng: Random, config: DecoderConfig) -> Token:
-    """What is no token: an integer beside the vocabulary, near or far, or a ``bool``."""
+    """What is no token: an integer outside the vocabulary, or a ``bool``."""
     return rng.choice((config.vocab_size, *_FAR))
 
 
@@ -94,17 +95,22 @@ def good_prompt(rng: Random, config: DecoderConfig) -> tuple[int, ...]:
     return tokens(rng, config, n_tokens)
 
 
-def bad_prompt(rng: Random, config: DecoderConfig) -> tuple[Token, ...]:
-    """One that no cache takes: empty, one too long, or with something strange."""
-    strange = list[Token](good_prompt(rng, config))
-    strange[rng.randrange(len(strange))] = strange_token(rng, config)
-    long = tokens(rng, config, config.capacity + 1)
-    return rng.choice((tuple(strange), tuple(strange), long, ()))
+def bad_prompts(rng: Random, config: DecoderConfig) -> list[tuple[Token, ...]]:
+    """What no cache takes: something strange, one token too many, or none."""
+    prompt, place = good_prompt(rng, config), rng.randrange(config.capacity)
+    before, after = prompt[:place], prompt[place + 1 :]
+    return [
+        (),
+        tokens(rng, config, config.capacity + 1),
+        (*before, strange_token(rng, config), *after),
+        (*before, True),
+    ]
 
 
 def any_prompt(rng: Random, config: DecoderConfig) -> tuple[Token, ...]:
     """A good one or a bad one."""
-    return rng.choice((good_prompt, bad_prompt))(rng, config)
+    good = good_prompt(rng, config)
+    return rng.choice((good, good, good, *bad_prompts(rng, config)))
 
 
 def tokens(rng: Random, config: DecoderConfig, n_tokens: int) -> tuple[int, ...]:
@@ -167,19 +173,16 @@ def _other_values(config: DecoderConfig) -> dict[str, tuple[float, ...]]:
         for field, value in asdict(config).items()
         if isinstance(value, int)
     }
-    heads = tuple({1, 2, 3, 4, 6} - {config.n_heads})
-    kv_heads = tuple({1, 2, 3, 4} - {config.n_kv_heads})
-    widths = config.d_model + 2 * config.n_heads, config.d_model - 2 * config.n_heads
-    # The smallest difference that floats can have: in the last bit, or in the sign.
-    base = config.rope_base, math.nextafter(config.rope_base, math.inf)
-    epsilon = config.rms_epsilon
-    sign = -epsilon if epsilon == 0 else 2 * epsilon
+    heads = {n for pair in _HEADS for n in pair}
+    rope_base, rms_epsilon = config.rope_base, config.rms_epsilon
+    width = 2 * config.n_heads  # with which every head stays even
     return beside | {
-        "d_model": widths,
-        "n_heads": heads,
-        "n_kv_heads": kv_heads,
-        "rope_base": (2 * base[0], base[1]),
-        "rms_epsilon": (epsilon + 1e-9, sign),
+        "d_model": (config.d_model + width, config.d_model - width),
+        "n_heads": tuple(heads - {config.n_heads}),
+        "n_kv_heads": tuple(heads - {config.n_kv_heads}),
+        # By any amount, down to the last bit.
+        "rope_base": (2 * rope_base, math.nextafter(rope_base, math.inf)),
+        "rms_epsilon": (rms_epsilon + 1e-9, math.nextafter(rms_epsilon, math.inf)),
     }
 
 

@@ -7,7 +7,7 @@ performs each call on the model too, to see what can come next, and judges nothi
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from hypothesis import settings, strategies as st, target
+from hypothesis import settings, target
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 from engine import DecoderConfig, EngineError
 from properties import refused_turns as refused, turns
 from properties.calls import Call
+from properties.drawing import drawn, drawn_as_refused, when
 from properties.drawn import initial_weights
 from properties.geometry import configs, weights
 from properties.judge import Judge, Verdict
@@ -33,6 +34,7 @@ from properties.reachable import (
     open_filled,
     open_with_room,
     stale,
+    two_with_room,
     unbound_fresh,
 )
 from properties.script import Script, Weights
@@ -63,28 +65,6 @@ def hunt(
     )
 
 
-@st.composite
-def drawn(draw: st.DrawFn, turn: turns.Turn) -> Sequence[Call]:
-    """A turn for the machine's model as it is when the rule is chosen.
-
-    Anything may follow, so that every kind of call comes after every other.
-    """
-    model = draw(st.runner()).model
-    return [*turn(draw, model), *turns.anything(draw, model)]
-
-
-def drawn_as_refused(turn: turns.Turn) -> st.SearchStrategy[Sequence[Call]]:
-    """The same, and first a token that must be taken as if nothing had happened."""
-    return drawn(refused.before_a_decode(turn))
-
-
-def when(
-    there_is: Callable[[Model], object],
-) -> Callable[["SessionMachine"], bool]:
-    """Only while the model has such a thing."""
-    return lambda machine: bool(there_is(machine.model))
-
-
 class SessionMachine(RuleBasedStateMachine):
     """Calls on sessions in any order; the judge gets them all at the end."""
 
@@ -113,16 +93,12 @@ class SessionMachine(RuleBasedStateMachine):
             verdict = self.judged(
                 self.begun.model_copy(update={"calls": tuple(self.calls)})
             )
-            import os
-
-            if os.environ.get("KINDS"):
-                answers = {(each.call.call, each.outcome) for each in verdict.seen}
-                target(len(answers), label="kinds of answer")
-            if os.environ.get("ERR"):
-                target(
-                    max(each.error for each in verdict.seen),
-                    label="largest error as a share of its bound",
-                )
+            answers = {(each.call.call, each.outcome) for each in verdict.seen}
+            target(len(answers), label="kinds of answer")
+            target(
+                max((each.error for each in verdict.seen), default=0.0),
+                label="largest error as a share of its bound",
+            )
 
     # What a caller may do.
 
@@ -136,7 +112,7 @@ class SessionMachine(RuleBasedStateMachine):
     def decode(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
-    @precondition(when(open_with_room))
+    @precondition(when(two_with_room))
     @rule(calls=drawn(turns.interleaved))
     def decode_in_turn(self, calls: Sequence[Call]) -> None:
         self.make(calls)
@@ -190,10 +166,15 @@ class SessionMachine(RuleBasedStateMachine):
     def generate(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
+    @precondition(when(has_room_for_cache))
+    @rule(calls=drawn(turns.steps_on_a_subset))
+    def step_on_a_subset(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
+
     # What must be refused.
 
-    @precondition(when(open_empty))
-    @rule(calls=drawn_as_refused(refused.bad_first_prompts))
+    @precondition(when(open_caches))
+    @rule(calls=drawn(refused.bad_first_prompts))
     def refuses_bad_prompts(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
@@ -213,7 +194,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.make(calls)
 
     @precondition(when(open_filled))
-    @rule(calls=drawn_as_refused(refused.overflows))
+    @rule(calls=drawn(refused.overflows))
     def refuses_to_overflow(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
@@ -254,10 +235,10 @@ class SessionMachine(RuleBasedStateMachine):
         self.make(calls)
 
     @precondition(when(has_room_for_cache))
-    @rule(calls=drawn_as_refused(refused.worn_counters))
+    @rule(calls=drawn(refused.worn_counters))
     def refuses_to_overflow_counters(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
-    @rule(calls=drawn(turns.anything))
+    @rule(calls=drawn(turns.nothing))
     def anything(self, calls: Sequence[Call]) -> None:
         self.make(calls)

@@ -4,7 +4,7 @@ from typing import Final
 
 from properties.model import Model
 
-MAX_CACHES: Final = 7
+MAX_CACHES: Final = 8
 MAX_DECODERS: Final = 5
 
 
@@ -54,12 +54,12 @@ def closed(model: Model) -> list[tuple[int, int]]:
 
 def has_room_for_cache(model: Model) -> bool:
     """A script is for few caches: each is looked at after every call."""
-    return len(model.caches) < MAX_CACHES - 3
+    return len(model.caches) < MAX_CACHES - 2
 
 
 def has_room_for_decoder(model: Model) -> bool:
     """And for few decoders."""
-    return len(model.decoders) < MAX_DECODERS - 2
+    return len(model.decoders) < MAX_DECODERS - 1
 
 
 def owner(model: Model, cache: int) -> int:
@@ -75,9 +75,14 @@ def room(model: Model, cache: int) -> int:
     return model.caches[cache].config.capacity - model.caches[cache].length
 
 
+def two_with_room(model: Model) -> bool:
+    """Two sessions that can decode in turn."""
+    return len(open_with_room(model)) > 1
+
+
 def copyable(model: Model) -> list[int]:
-    """Those with an open session, while there is room for another cache."""
-    return open_caches(model) if has_room_for_cache(model) else []
+    """Those that can decode, while there is room for another cache."""
+    return open_with_room(model) if has_room_for_cache(model) else []
 
 
 def has_room_for_both(model: Model) -> bool:
@@ -90,3 +95,9 @@ def strangers(model: Model, cache: int) -> list[int]:
     parameters = model.caches[cache].parameters
     decoders = enumerate(model.decoders)
     return [i for i, each in decoders if each.parameters != parameters]
+
+
+def is_read(model: Model, decoder: int) -> bool:
+    """Whether an open session reads a parameter of the decoder."""
+    read = {each for i in open_caches(model) for each in model.caches[i].parameters}
+    return not read.isdisjoint(model.decoders[decoder].parameters)

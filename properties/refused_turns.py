@@ -1,19 +1,20 @@
-"""Turns whose calls must be refused, most of them, and those of which nobody knows.
+"""Turns in which calls must be refused.
 
-What follows a refusal must be what would have followed without it, so each of these
-goes before a decode.
+What follows a refusal must be what would have followed without it: a token comes next,
+wherever there is room.
 """
 
-from random import Random
 from collections.abc import Sequence
+from random import Random
 
-from properties import single_calls as single
+from properties import decoder_calls, single_calls as single
 from properties.calls import Bind, Call, Decode, Prefill, Reset
 from properties.geometry import (
     bad_prompts,
-    prompts,
-    strange_tokens,
-    token_ids,
+    good_prompt,
+    strange_token,
+    token,
+    tokens,
 )
 from properties.model import Model
 from properties.reachable import (
@@ -26,21 +27,21 @@ from properties.reachable import (
     stale,
     strangers,
 )
-from properties.single_calls import one_of
-from properties.turns import Turn, begin, decodes_of
+from properties.turns import Turn, decodes_of, filled
 
 
 def bad_first_prompts(rng: Random, model: Model) -> Sequence[Call]:
-    """Each kind of prompt that a cache which waits for one does not take."""
-    cache = rng.choice(open_empty(model))
-    config = model.caches[cache].config
-    return [Prefill(cache=cache, prompt=bad_prompt(rng, config))) for _ in range(2)]
+    """Every kind of prompt that an empty cache does not take, and one that it takes."""
+    cache = rng.choice(open_caches(model))
+    bad = bad_prompts(rng, model.caches[cache].config)
+    prefills = [Prefill(cache=cache, prompt=prompt) for prompt in bad]
+    return [Reset(cache=cache), *prefills, *filled(rng, model, cache)]
 
 
 def second_prompts(rng: Random, model: Model) -> Sequence[Call]:
     """A prompt for a cache that holds a sequence."""
     cache = rng.choice(open_filled(model))
-    prompt = good_prompt(rng, model.caches[cache].config))
+    prompt = good_prompt(rng, model.caches[cache].config)
     return [Prefill(cache=cache, prompt=prompt)]
 
 
@@ -52,8 +53,8 @@ def early_decodes(rng: Random, model: Model) -> Sequence[Call]:
 def strange_decodes(rng: Random, model: Model) -> Sequence[Call]:
     """What is no token, in a full cache too."""
     cache = rng.choice(open_filled(model))
-    strange = strange_tokens(model.caches[cache].config)
-    return [Decode(cache=cache, token_id=draw(strange)) for _ in range(2)]
+    strange = [strange_token(rng, model.caches[cache].config) for _ in range(2)]
+    return [Decode(cache=cache, token_id=each) for each in strange]
 
 
 def overflows(rng: Random, model: Model) -> Sequence[Call]:
@@ -67,8 +68,8 @@ def calls_on_closed(rng: Random, model: Model) -> Sequence[Call]:
     cache, age = rng.choice(closed(model))
     config = model.caches[cache].config
     return [
-        Prefill(cache=cache, age=age, prompt=good_prompt(rng, config))),
-        Decode(cache=cache, age=age, token_id=token(rng, config))),
+        Prefill(cache=cache, age=age, prompt=good_prompt(rng, config)),
+        Decode(cache=cache, age=age, token_id=token(rng, config)),
         Reset(cache=cache, age=age),
     ]
 
@@ -102,28 +103,32 @@ def stale_binds(rng: Random, model: Model) -> Sequence[Call]:
 def steps_during_sessions(rng: Random, model: Model) -> Sequence[Call]:
     """A step, and one by training, on parameters that a session reads."""
     decoder = owner(model, rng.choice(open_caches(model)))
-    made = single.good_step(rng, model), single.train(rng, model)
+    made = decoder_calls.good_step(rng, model), decoder_calls.train(rng, model)
     return [each.model_copy(update={"decoder": decoder}) for each in made]
 
 
 def flawed_steps(rng: Random, model: Model) -> Sequence[Call]:
     """Steps that no optimizer takes."""
-    return [single.flawed_step(rng, model) for _ in range(2)]
+    return [decoder_calls.flawed_step(rng, model) for _ in range(2)]
 
 
 def bad_training(rng: Random, model: Model) -> Sequence[Call]:
     """Tokens and targets of which there is no loss."""
-    return [single.refused_train(rng, model) for _ in range(2)]
+    return [decoder_calls.refused_train(rng, model) for _ in range(2)]
 
 
 def bad_requests(rng: Random, model: Model) -> Sequence[Call]:
     """Generations that nobody may ask for."""
-    return [single.refused_generate(rng, model) for _ in range(2)]
+    return [decoder_calls.refused_generate(rng, model) for _ in range(2)]
 
 
 def worn_counters(rng: Random, model: Model) -> Sequence[Call]:
-    """A cache whose counters have room for a few rows, or for none."""
-    return begin(rng, model, single.nearly_worn_cache(rng, model))
+    """A cache whose counters have room for a few rows, or for none, until its reset."""
+    cache, new = len(model.caches), single.nearly_worn_cache(rng, model)
+    prompt = Prefill(cache=cache, prompt=tokens(rng, model.decoders[0].config, 1))
+    few, again = decodes_of(rng, model, 3 * [cache]), filled(rng, model, cache)
+    bind = Bind(cache=cache, decoder=new.decoder)
+    return [new, bind, prompt, *few, *again, Reset(cache=cache), *again]
 
 
 def before_a_decode(refused: Turn) -> Turn:
@@ -138,11 +143,11 @@ def before_a_decode(refused: Turn) -> Turn:
 
 def _next_tokens(rng: Random, model: Model, called: Call) -> Sequence[Call]:
     caches = [i for i in open_caches(model) if room(model, i)]
-    match called:
-        case Prefill(cache=cache) | Decode(cache=cache) | Bind(cache=cache):
-            caches = [cache] * (cache in caches) or caches
     if not caches:
         return []
     cache = rng.choice(caches)
-    prompt = [Prefill(cache=cache, prompt=(1,))] * (not model.caches[cache].length)
-    return [*prompt, *decodes_of(rng, model, [cache])]
+    if isinstance(called, Prefill | Decode | Bind) and called.cache in caches:
+        cache = called.cache
+    if model.caches[cache].length:
+        return decodes_of(rng, model, [cache])
+    return filled(rng, model, cache)

@@ -4,13 +4,23 @@ Hypothesis takes several hundred microseconds to choose a rule, so a turn has as
 calls as make one point. All are drawn before the first is made: what they name exists.
 """
 
-from random import Random
 from collections.abc import Callable, Iterable, Sequence
+from random import Random
 from typing import Final, TypeAlias
 
-from properties import single_calls as single
-from properties.calls import Bind, Call, Close, Copy, Decode, NewCache, Prefill, Reset
-from properties.geometry import prompts, token_ids
+from properties import decoder_calls, single_calls as single
+from properties.calls import (
+    Bind,
+    Call,
+    Close,
+    Copy,
+    Decode,
+    NewCache,
+    Prefill,
+    Reset,
+)
+from properties.decoder_calls import StepMaker
+from properties.geometry import good_prompt, token, tokens
 from properties.model import Model
 from properties.reachable import (
     MAX_CACHES,
@@ -23,42 +33,56 @@ from properties.reachable import (
     room,
     unbound_fresh,
 )
-from properties.single_calls import CallMaker, StepMaker, one_of
+from properties.single_calls import CallMaker
 
 Turn: TypeAlias = Callable[[Random, Model], Sequence[Call]]
 
+_ALWAYS: Final[tuple[CallMaker, ...]] = (
+    single.bind,
+    single.bind_rebuilt,
+    single.bind_changed,
+    single.prefill,
+    single.decode,
+    single.reset,
+    single.close,
+    decoder_calls.step,
+    decoder_calls.train,
+    decoder_calls.generate,
+)
+_NEW_DECODERS: Final[tuple[CallMaker, ...]] = 2 * (single.new_decoder,)
+_NEW_CACHES: Final[tuple[CallMaker, ...]] = 3 * (single.new_cache, single.copy)
+
 
 def first_prompts(rng: Random, model: Model) -> Sequence[Call]:
-    """A prompt for a cache that waits for one, and a token; a full cache refuses it."""
-    cache = rng.choice(open_empty(model))
-    prompt = good_prompt(rng, model.caches[cache].config))
-    return [Prefill(cache=cache, prompt=prompt), *decodes_of(rng, model, [cache])]
+    """A prompt for a cache that waits for one, and a token."""
+    return filled(rng, model, rng.choice(open_empty(model)))
 
 
 def decodes(rng: Random, model: Model) -> Sequence[Call]:
     """A few tokens, while there is room."""
     cache = rng.choice(open_with_room(model))
-    n_tokens = min(room(model, cache), draw(st.integers(1, 4)))
+    n_tokens = min(room(model, cache), rng.randint(1, 4))
     return decodes_of(rng, model, n_tokens * [cache])
 
 
 def interleaved(rng: Random, model: Model) -> Sequence[Call]:
-    """Tokens for open sessions in any order."""
-    caches = open_with_room(model)
-    n_tokens = draw(st.integers(2, 6))
-    return decodes_of(rng, model, [rng.choice(caches) for _ in range(n_tokens)])
+    """Tokens for two open sessions in turn, while there is room."""
+    caches = rng.sample(open_with_room(model), k=2)
+    n_rounds = min(*(room(model, cache) for cache in caches), rng.randint(1, 3))
+    return decodes_of(rng, model, n_rounds * caches)
 
 
 def second_sequences(rng: Random, model: Model) -> Sequence[Call]:
-    """A reset, and a sequence that is shorter or longer than the first."""
+    """A sequence that is shorter than the one before, and then a longer one."""
     cache = rng.choice(open_filled(model))
     config, length = model.caches[cache].config, model.caches[cache].length
-    shorter, longer = max(length - 1, 1), min(length + 1, config.capacity)
-    n_tokens = rng.choice((shorter, longer, 1))
-    prompt = tuple(token(rng, config)) for _ in range(n_tokens))
+    short = rng.randint(1, max(length - 1, 1))
+    long = rng.randint(min(short + 1, config.capacity), config.capacity)
     return [
         Reset(cache=cache),
-        Prefill(cache=cache, prompt=prompt),
+        Prefill(cache=cache, prompt=tokens(rng, config, short)),
+        Reset(cache=cache),
+        Prefill(cache=cache, prompt=tokens(rng, config, long)),
         *decodes_of(rng, model, [cache]),
     ]
 
@@ -71,7 +95,7 @@ def resets(rng: Random, model: Model) -> Sequence[Call]:
 def closes(rng: Random, model: Model) -> Sequence[Call]:
     """A close, and perhaps another one, which does nothing."""
     cache = rng.choice(open_caches(model))
-    return draw(st.integers(1, 2)) * [Close(cache=cache)]
+    return rng.randint(1, 2) * [Close(cache=cache)]
 
 
 def rebinds(rng: Random, model: Model) -> Sequence[Call]:
@@ -95,12 +119,11 @@ def new_sessions(rng: Random, model: Model) -> Sequence[Call]:
 
 def copies(rng: Random, model: Model) -> Sequence[Call]:
     """A copy, bound where it can be, and tokens for both."""
-    copied, copy = rng.choice(open_caches(model)), len(model.caches)
-    tokens = token_ids(model.caches[copied].config)
+    copied, copy = rng.choice(open_with_room(model)), len(model.caches)
     return [
         Copy(cache=copied),
         Bind(cache=copy, decoder=owner(model, copied)),
-        *(Decode(cache=each, token_id=draw(tokens)) for each in (copy, copied, copy)),
+        *decodes_of(rng, model, (copy, copied, copy)),
     ]
 
 
@@ -112,62 +135,62 @@ def shares(rng: Random, model: Model) -> Sequence[Call]:
 
 def steps_between_sessions(rng: Random, model: Model) -> Sequence[Call]:
     """Everything closed, a step, an old cache refused, and a new one in use."""
-    makers: tuple[StepMaker, ...] = single.good_step, single.train
+    makers: tuple[StepMaker, ...] = decoder_calls.good_step, decoder_calls.train
     step = rng.choice(makers)(rng, model)
-    old = Bind(cache=draw(st.integers(0, len(model.caches) - 1)), decoder=step.decoder)
+    old = Bind(cache=rng.randrange(len(model.caches)), decoder=step.decoder)
     new = NewCache(decoder=step.decoder)
     return [*closes_of(model), step, old, *begin(rng, model, new)]
 
 
+def steps_on_a_subset(rng: Random, model: Model) -> Sequence[Call]:
+    """A step that leaves a parameter out, which holds all later ones to its subset."""
+    subset = decoder_calls.subset_step(rng, model)
+    new = NewCache(decoder=subset.decoder)
+    after = begin(rng, model, new)
+    return [*closes_of(model), subset, decoder_calls.train(rng, model), *after]
+
+
 def generations(rng: Random, model: Model) -> Sequence[Call]:
     """A generation, which leaves nothing behind."""
-    return [single.good_generate(rng, model)]
+    return [decoder_calls.good_generate(rng, model)]
 
 
-_FEW: Final = st.integers(0, 4)
-_ALWAYS: Final[tuple[CallMaker, ...]] = (
-    single.bind,
-    single.bind_rebuilt,
-    single.bind_changed,
-    single.prefill,
-    single.decode,
-    single.reset,
-    single.close,
-    single.step,
-    single.train,
-    single.generate,
-)
-_NEW_CACHES: Final[tuple[CallMaker, ...]] = (single.new_cache, single.copy)
-
-
-def anything(rng: Random, model: Model) -> Sequence[Call]:
+def anything(rng: Random, model: Model, n_calls: int) -> Sequence[Call]:
     """Calls of every kind in every order."""
     makers = [
         *_ALWAYS,
-        *(len(model.decoders) < MAX_DECODERS) * (single.new_decoder,),
+        *(len(model.decoders) < MAX_DECODERS) * _NEW_DECODERS,
         *(len(model.caches) < MAX_CACHES) * _NEW_CACHES,
     ]
-    n_calls = draw(_FEW)
     return [rng.choice(makers)(rng, model) for _ in range(n_calls)]
 
 
 def decodes_of(rng: Random, model: Model, caches: Iterable[int]) -> Sequence[Call]:
     """Any token for each of these caches, in this order."""
     return [
-        Decode(cache=cache, token_id=token(rng, model.decoders[0].config)))
+        Decode(cache=cache, token_id=token(rng, model.decoders[0].config))
         for cache in caches
     ]
+
+
+def filled(rng: Random, model: Model, cache: int) -> Sequence[Call]:
+    """A prompt for a cache that is empty, and a token, which a full one refuses."""
+    prompt = good_prompt(rng, model.decoders[0].config)
+    return [Prefill(cache=cache, prompt=prompt), *decodes_of(rng, model, [cache])]
 
 
 def begin(rng: Random, model: Model, new: NewCache) -> Sequence[Call]:
     """The new cache, a session of it, a prompt, and a token."""
     cache = len(model.caches)
     bind = Bind(cache=cache, decoder=new.decoder)
-    prompt = good_prompt(rng, model.decoders[0].config))
-    prefill = Prefill(cache=cache, prompt=prompt)
-    return [new, bind, prefill, *decodes_of(rng, model, [cache])]
+    return [new, bind, *filled(rng, model, cache)]
 
 
 def closes_of(model: Model) -> Sequence[Call]:
     """No session is left open."""
     return [Close(cache=cache) for cache in open_caches(model)]
+
+
+def nothing(_rng: Random, _model: Model) -> Sequence[Call]:
+    """No call, so that what follows is all there is."""
+    return []

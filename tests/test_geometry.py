@@ -1,15 +1,77 @@
 """The strategies make what they promise, and reach what they are for."""
 
-from collections.abc import Callable
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, fields
+from typing import Final, TypeVar
 
+import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings, strategies as st
 
-from engine import DecoderConfig
-from properties.geometry import configs, prompts, strange_tokens, token_ids
+from engine import ConfigMismatch, DecoderConfig, StageFailed
+from properties.calls import BindChanged, Changes
+from properties.drawn import initial_weights, other_config
+from properties.geometry import (
+    changes,
+    configs,
+    weights,
+)
+from properties.model import Model
 from properties.plugin import PROFILES
+from properties.script import Weights
+from reference import replay
 
-ENOUGH = settings(PROFILES["default"], database=None, max_examples=2_000)
+T = TypeVar("T")
+
+# The same examples in every run, so that no count can flake.
+SAMPLE: Final = settings(
+    PROFILES["default"].machine,
+    database=None,
+    derandomize=True,
+    max_examples=1_000,
+    phases=[Phase.generate],
+    print_blob=False,
+)
+ENOUGH: Final = settings(SAMPLE, max_examples=2_000)
+CONFIG: Final = DecoderConfig(
+    vocab_size=3,
+    d_model=8,
+    n_heads=2,
+    n_kv_heads=1,
+    d_ff=5,
+    n_layers=2,
+    capacity=5,
+    rope_base=10_000.0,
+    rms_epsilon=1e-6,
+)
+
+
+def sample(strategy: st.SearchStrategy[T]) -> list[T]:
+    drawn = list[T]()
+
+    @SAMPLE
+    @given(strategy)
+    def draw(value: T) -> None:
+        drawn.append(value)
+
+    draw()
+    return drawn
+
+
+@functools.cache
+def sampled_configs() -> Sequence[DecoderConfig]:
+    return sample(configs())
+
+
+@functools.cache
+def sampled_weights() -> Sequence[Weights]:
+    return sample(weights())
+
+
+def share(drawn: Sequence[T], is_so: Callable[[T], bool]) -> float:
+    return sum(map(is_so, drawn)) / len(drawn)
 
 
 @pytest.mark.parametrize(
@@ -17,51 +79,117 @@ ENOUGH = settings(PROFILES["default"], database=None, max_examples=2_000)
     [
         pytest.param(lambda c: c.n_layers == 0, id="no-block"),
         pytest.param(lambda c: c.n_layers == 1, id="one-block"),
-        pytest.param(lambda c: c.n_layers >= 2, id="blocks"),
+        pytest.param(lambda c: c.n_layers > 2, id="three-blocks"),
+        pytest.param(lambda c: c.n_heads == 1, id="one-head"),
         pytest.param(lambda c: c.n_kv_heads == 1 < c.n_heads, id="one-shared-head"),
         pytest.param(lambda c: c.n_kv_heads == c.n_heads > 1, id="no-shared-head"),
         pytest.param(
             lambda c: 1 < c.n_kv_heads < c.n_heads >= 4, id="some-shared-heads"
         ),
         pytest.param(lambda c: c.capacity == 1, id="room-for-one"),
-        pytest.param(lambda c: c.capacity > 32, id="room-beyond-a-power-of-two"),
+        pytest.param(lambda c: c.capacity == 9, id="room-beyond-eight"),
+        pytest.param(lambda c: c.capacity == 17, id="room-beyond-sixteen"),
+        pytest.param(lambda c: c.capacity == 33, id="room-beyond-thirty-two"),
         pytest.param(lambda c: c.rms_epsilon == 0, id="no-epsilon"),
         pytest.param(lambda c: c.d_ff % 2 == 1 < c.d_ff, id="odd-width"),
+        pytest.param(lambda c: c.head_dim > 2, id="two-frequencies"),
     ],
 )
 def test_configs_reach(shape: Callable[[DecoderConfig], bool]) -> None:
     assert shape(find(configs(), shape, settings=ENOUGH))
 
 
-@settings(PROFILES["default"])
-@given(configs().flatmap(lambda c: prompts(c).map(lambda prompt: (c, prompt))))
-def test_prompts_are_accepted(drawn: tuple[DecoderConfig, list[int]]) -> None:
-    config, prompt = drawn
-
-    assert 1 <= len(prompt) <= config.capacity
-    assert all(0 <= token_id < config.vocab_size for token_id in prompt)
-
-
-def test_prompts_fill_the_capacity() -> None:
-    config = find(configs(), lambda c: c.capacity == 6, settings=ENOUGH)
-    longest = find(prompts(config), lambda p: len(p) == 6, settings=ENOUGH)
-
-    assert len(longest) == config.capacity
+@pytest.mark.parametrize(
+    ("least", "is_so"),
+    [
+        pytest.param(1.0, lambda c: c.vocab_size >= 2, id="two-tokens"),
+        pytest.param(0.6, lambda c: c.n_layers >= 2, id="two-blocks"),
+        pytest.param(0.1, lambda c: 1 < c.n_kv_heads < c.n_heads, id="groups"),
+        pytest.param(0.8, lambda c: c.capacity <= 9, id="short"),
+        pytest.param(0.8, lambda c: c.n_heads <= 4, id="narrow"),
+    ],
+)
+def test_most_configs_are(least: float, is_so: Callable[[DecoderConfig], bool]) -> None:
+    assert share(sampled_configs(), is_so) >= least
 
 
-@settings(PROFILES["default"])
-@given(configs().flatmap(lambda c: strange_tokens(c).map(lambda token: (c, token))))
-def test_strange_tokens_are_beside_the_vocabulary(
-    drawn: tuple[DecoderConfig, int],
-) -> None:
-    config, token_id = drawn
+def test_configs_shrink_to_one_head_of_two_features() -> None:
+    smallest = find(configs(), lambda _: True, settings=PROFILES["quick"].machine)
 
-    assert not 0 <= token_id < config.vocab_size
+    assert (smallest.n_heads, smallest.head_dim, smallest.n_layers) == (1, 2, 2)
 
 
-def test_token_ids_reach_both_ends() -> None:
-    config = find(configs(), lambda c: c.vocab_size == 7, settings=ENOUGH)
-    known = token_ids(config)
+def test_weights_have_every_scale_but_zero() -> None:
+    drawn = {each.scale for each in sampled_weights()}
 
-    assert find(known, lambda t: t == 0, settings=ENOUGH) == 0
-    assert find(known, lambda t: t == 6, settings=ENOUGH) == 6
+    assert drawn == {0.02, 1.0, 3.0, 1e40, 2e51, 1e100}
+
+
+def test_weights_have_the_chapters_scale_by_default() -> None:
+    assert share(sampled_weights(), lambda each: each.scale == 1) >= 0.5
+
+
+def test_weights_overflow_in_few_scripts() -> None:
+    assert 0 < share(sampled_weights(), lambda each: each.scale > 1e60) <= 0.08
+
+
+def test_weights_spread_most_gains() -> None:
+    spreads = Counter(each.gain_spread for each in sampled_weights())
+
+    assert spreads[0.5] > spreads[0.0] > 0
+
+
+@pytest.mark.parametrize("scale", [0.02, 1.0, 3.0, 1e40])
+def test_weights_are_finite_at(scale: float) -> None:
+    made = initial_weights(CONFIG, Weights(seed=1, scale=scale, gain_spread=0.9))
+
+    assert np.isfinite(replay(CONFIG, made, (0, 1, 2, 1, 0)).logits).all()
+
+
+def test_weights_overflow_in_the_first_prompt() -> None:
+    made = initial_weights(CONFIG, Weights(seed=1, scale=1e100))
+
+    with pytest.raises(StageFailed):
+        replay(CONFIG, made, (0, 1))
+
+
+def test_changes_change_every_field_alone() -> None:
+    drawn = [each for config in sampled_configs() for each in changes(config)]
+    alone = [fields_of(each) for each in drawn if len(fields_of(each)) == 1]
+
+    assert {field for (field,) in alone} == {each.name for each in fields(CONFIG)}
+
+
+def test_changes_change_both_counts_of_heads() -> None:
+    drawn = [each for config in sampled_configs() for each in changes(config)]
+    together = {fields_of(each) for each in drawn if len(fields_of(each)) > 1}
+
+    assert together == {("n_heads", "n_kv_heads")}
+
+
+def test_changes_give_a_valid_configuration_that_differs_in_these_fields() -> None:
+    pairs = [(each, change) for each in sampled_configs() for change in changes(each)]
+
+    assert [
+        (config, change)
+        for config, change in pairs
+        if differing(config, other_config(config, change)) != fields_of(change)
+    ] == []
+
+
+def test_changes_are_refused_by_their_first_field() -> None:
+    model = Model(CONFIG, initial_weights(CONFIG, Weights(seed=1)))
+    for change in changes(CONFIG):
+        with pytest.raises(ConfigMismatch) as refusal:
+            model.perform(BindChanged(changes=change))
+
+        assert refusal.value.field == fields_of(change)[0]
+
+
+def fields_of(change: Changes) -> tuple[str, ...]:
+    return tuple(change.model_dump(exclude_none=True))
+
+
+def differing(one: DecoderConfig, other: DecoderConfig) -> tuple[str, ...]:
+    values = asdict(other)
+    return tuple(name for name, each in asdict(one).items() if each != values[name])

@@ -1,0 +1,48 @@
+"""How a rule of the machine gets its calls, and when it may be chosen."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, Protocol
+
+from hypothesis import strategies as st
+
+from properties.calls import Call
+from properties.model import Model
+from properties.refused_turns import before_a_decode
+from properties.turns import Turn, anything
+
+_SEEDS: Final = st.integers(0, 2**24 - 1)  # of more of them Hypothesis likes some best
+_MAX_CALLS: Final = 10_000
+# Choosing a rule costs several hundred microseconds, and a call of these thirty.
+_MORE: Final = st.sampled_from((2, 3, 4, 5, 6, 7))
+
+
+class Maker(Protocol):
+    """What makes a script: the calls so far, and the model on which they were made."""
+
+    model: Model
+    calls: list[Call]
+
+
+@st.composite
+def drawn(draw: st.DrawFn, turn: Turn) -> Sequence[Call]:
+    """A turn for the model as it is when the rule is chosen.
+
+    Anything follows, so that every kind of call comes after every other. Hypothesis
+    likes to repeat itself: the same seed means another turn at another place.
+    """
+    maker: Maker = draw(st.runner())
+    seed = draw(_SEEDS) * _MAX_CALLS + len(maker.calls)
+    rng = Random(seed)  # noqa: S311 # nobody is to be kept from guessing it
+    calls = turn(rng, maker.model)
+    return [*calls, *anything(rng, maker.model, draw(_MORE))]
+
+
+def drawn_as_refused(turn: Turn) -> st.SearchStrategy[Sequence[Call]]:
+    """The same, and first a token that must be taken as if nothing had happened."""
+    return drawn(before_a_decode(turn))
+
+
+def when(there_is: Callable[[Model], object]) -> Callable[[Maker], bool]:
+    """Only while the model has such a thing."""
+    return lambda maker: bool(there_is(maker.model))
