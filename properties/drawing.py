@@ -1,7 +1,6 @@
 """How a rule of the machine gets its calls, and when it may be chosen."""
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Final, Protocol
 
 from hypothesis import strategies as st
@@ -11,8 +10,6 @@ from properties.model import Model
 from properties.refused_turns import before_a_decode
 from properties.turns import Turn, anything
 
-_SEEDS: Final = st.integers(0, 2**24 - 1)  # of more of them Hypothesis likes some best
-_MAX_CALLS: Final = 10_000
 # Choosing a rule costs several hundred microseconds, and a call of these thirty.
 _MORE: Final = st.sampled_from((2, 3, 4, 5, 6, 7))
 
@@ -28,12 +25,11 @@ class Maker(Protocol):
 def drawn(draw: st.DrawFn, turn: Turn) -> Sequence[Call]:
     """A turn for the model as it is when the rule is chosen.
 
-    Anything follows, so that every kind of call comes after every other. Hypothesis
-    likes to repeat itself: the same seed means another turn at another place.
+    Anything follows, so that every kind of call comes after every other. The generator
+    is Hypothesis's own: it can cut what was drawn.
     """
     maker: Maker = draw(st.runner())
-    seed = draw(_SEEDS) * _MAX_CALLS + len(maker.calls)
-    rng = Random(seed)  # noqa: S311 # nobody is to be kept from guessing it
+    rng = draw(st.randoms())
     calls = turn(rng, maker.model)
     return [*calls, *anything(rng, maker.model, draw(_MORE))]
 

@@ -1,10 +1,13 @@
 """What each call must be answered: a refusal or failure, or anything but that."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
 
 from engine import DecoderConfig, StageFailed
 from engine.arrays import Array
+from engine.stages import Stage
 from properties.calls import Decode, Generate, Prefill, Train
 from properties.choices import DueGeneration, due_generation
 from properties.model import Model
@@ -12,6 +15,9 @@ from properties.oracle import Oracle
 from properties.rehearsal import Planned
 from properties.subject import Answer, Subject
 from reference.session import check_training
+
+_HUGE: Final = 1e30
+_UNFORESEEN: Final = (Stage.LOSS, Stage.GRADIENT)
 
 OracleOf: TypeAlias = Callable[[DecoderConfig, Mapping[str, Array]], Oracle]
 
@@ -46,7 +52,7 @@ class Expectation:
                 case Generate():
                     return Due(generation=self._chosen(planned.call, came))
                 case Train():
-                    self._train(planned.call)
+                    self._train(planned.call, came)
                 case _:
                     self._model.perform(planned.call)
         except Exception as error:  # noqa: BLE001 # the model raises what the engine must
@@ -72,11 +78,16 @@ class Expectation:
             guess += came.generation.generated[:-1]
         return due_generation(self._oracle_for(call), config, call, guess)
 
-    def _train(self, call: Train) -> None:
+    def _train(self, call: Train, came: Answer | Exception) -> None:
         config = self._model.decoders[call.decoder].config
         check_training(config, call.tokens, call.targets)
         tokens = tuple(map(int, call.tokens))
-        self._oracle_for(call).replay(tokens, tokens)
+        replayed = self._oracle_for(call).replay_whole(tokens)
+        # What a loss of huge logits or its gradient may be needs a differentiation, and
+        # the only one there is is the engine's: there both verdicts are right.
+        is_huge = np.abs(replayed.logits).max() > _HUGE
+        if is_huge and isinstance(came, StageFailed) and came.stage in _UNFORESEEN:
+            raise came
         self._model.perform(call, self._subject.gradients())
 
     def _oracle_for(self, call: Generate | Train) -> Oracle:

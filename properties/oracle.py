@@ -58,14 +58,23 @@ class Oracle:
             StageFailed: the history cannot be computed; its first row that fails says
                 where, as an engine meets it.
         """
-        whole = self._remembered(ahead)
-        if isinstance(whole, Replay):
-            return whole
-        for end in range(1, len(history) + 1):
-            whole = self._remembered(history[:end])
-            if isinstance(whole, StageFailed):
-                raise whole
-        assert isinstance(whole, Replay)  # of all of the history
+        if ahead[: len(history)] == history:
+            known = self._remembered(ahead)
+            if isinstance(known, Replay):
+                return known
+        for end in range(1, len(history)):
+            self.replay_whole(history[:end])
+        return self.replay_whole(history)
+
+    def replay_whole(self, tokens: tuple[int, ...]) -> Replay:
+        """A replay that goes stage by stage through all rows, as a loss does.
+
+        Raises:
+            StageFailed: the first stage that fails at any row.
+        """
+        whole = self._remembered(tokens)
+        if isinstance(whole, StageFailed):
+            raise whole
         return whole
 
     def can_replay(self, tokens: tuple[int, ...]) -> bool:

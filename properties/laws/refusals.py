@@ -21,6 +21,7 @@ from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import FOREIGN, Event, Met, Moment
 from properties.subject import Observation, Offer
+from reference.session import CacheModel, DecoderModel
 
 PHASE: Final = (PrefillRequiresEmpty, PromptTooLong, DecodeRequiresPrefill, CacheFull)
 BINDING: Final = (ConfigMismatch, ParameterMismatch, ParameterRevisionMismatch)
@@ -85,13 +86,13 @@ def facts(error: object) -> tuple[type[object], str]:
 def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     """Right after a refusal one more token decodes to the bits that it would have."""
     content = moment.content
-    has_room = 0 < content.length < moment.config.capacity
-    if moment.met is not Met.REFUSED or not has_room or moment.is_followed:
-        return None
-    if moment.kept.is_stale or Offer.COPIES not in moment.subject.offers:
+    if moment.met is not Met.REFUSED or moment.is_followed or not content.length:
         return None
     goes_on = len(moment.ahead) > content.length
     tokens = moment.ahead if goes_on else (*content.history, 0)
+    is_offered = Offer.COPIES in moment.subject.offers
+    if not is_offered or not _can_decode(moment.kept, tokens[content.length]):
+        return None
     run = moment.oracle.lone(tokens, content.n_prompt, FOREIGN)
     due = run.logits[content.length + 1 - content.n_prompt]
     try:
@@ -101,6 +102,16 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     else:
         came = bits_of(answer)
     return unlike("logits of a decode on a copy after the refusal", due, came)
+
+
+def _can_decode(kept: CacheModel, token_id: int) -> bool:
+    """Whether a copy of the cache, as it must be now, takes one more token."""
+    try:
+        twin = kept.copy().bind(DecoderModel(kept.config, kept.parameters))
+        twin.decode(token_id)
+    except EngineError:
+        return False
+    return True
 
 
 def _without_bits(observation: Observation) -> Observation:
