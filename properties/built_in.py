@@ -1,6 +1,6 @@
 """The built-in engine under the judge: a script's calls on its public names."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 
 from engine import (
@@ -90,10 +90,14 @@ class BuiltIn(Subject):
         """Every cache and parameter, the optimizer, and the last generator."""
         return Observation(
             caches=tuple(map(_view, self.caches)),
-            parameters=tuple(map(_values, self.decoders)),
+            parameters=self._values(),
             optimizer=self.optimizer.snapshot(),
             generator=self.rng.state,
         )
+
+    def storage(self, cache: int) -> Sequence[tuple[int, int]]:
+        """Their addresses."""
+        return self.caches[cache].storage_ids
 
     def rows(self, cache: int) -> Sequence[LayerRows]:
         """Copies, as the cache gives them."""
@@ -131,6 +135,19 @@ class BuiltIn(Subject):
         for cache in self.caches:
             for rows in cache.layers:
                 yield from (rows.keys, rows.values)
+
+    def _values(self) -> tuple[bytes, tuple[int, ...]]:
+        known = self._parameters()
+        values = b"".join([parameter.value.tobytes() for parameter in known])
+        return values, tuple([parameter.revision for parameter in known])
+
+    def _parameters(self) -> Iterable[Parameter]:
+        """Each once: decoders share them."""
+        if len(self.decoders) == 1:
+            return self.decoders[0].parameters
+        return dict.fromkeys(
+            parameter for decoder in self.decoders for parameter in decoder.parameters
+        )
 
     def _session(self, call: Prefill | Decode | Reset | Close) -> DecoderSession:
         return self.sessions[call.cache][-1 - call.age]
@@ -176,16 +193,9 @@ class BuiltIn(Subject):
         return Answer(generation=generation)
 
 
-def _values(decoder: Decoder) -> tuple[bytes, tuple[int, ...]]:
-    """Every value to the bit, and every revision."""
-    parameters = decoder.parameters
-    values = b"".join([parameter.value.tobytes() for parameter in parameters])
-    return values, tuple([parameter.revision for parameter in parameters])
-
-
 def _view(cache: KVCache) -> CacheView:
     length, work, evidence, bits = cache.snapshot()
-    return CacheView(length, work, bits, evidence, cache.storage_ids)
+    return CacheView(length, work, bits, evidence)
 
 
 def _answer(output: StepOutput) -> Answer:

@@ -62,6 +62,7 @@ class Moment:
         is_followed: whether the next call on this cache gives logits
         length_before: of the cache in focus
         rows_before: of the cache in focus
+        storage: identities of its buffers, when it was made
         since: what has come since the last answer of this cache that was right
         scores: of this sequence, the score values of each answer by length
         generation: the one that is due
@@ -84,6 +85,7 @@ class Moment:
     is_followed: bool
     length_before: int
     rows_before: Sequence[LayerRows]
+    storage: Sequence[tuple[int, int]]
     since: frozenset[Event]
     scores: Sequence[tuple[int, int]]
     generation: DueGeneration | None

@@ -57,14 +57,12 @@ class CacheView(NamedTuple):
         work: the six counters
         bits: of every stored row, inside the prefix and outside
         evidence: what the rows were computed from; compares
-        storage: identities of each block's two buffers
     """
 
     length: int
     work: Work
     bits: bytes
     evidence: object
-    storage: tuple[tuple[int, int], ...]
 
 
 class Observation(NamedTuple):
@@ -72,13 +70,14 @@ class Observation(NamedTuple):
 
     Attributes:
         caches: in the order in which they came to be
-        parameters: by decoder, every bit of every value, and every revision
+        parameters: every bit of every value, and every revision, in the order in
+            which parameters came to be
         optimizer: its moments and constants; compares
         generator: the state that the last generation left
     """
 
     caches: tuple[CacheView, ...] = ()
-    parameters: tuple[tuple[bytes, tuple[int, ...]], ...] = ()
+    parameters: tuple[bytes, tuple[int, ...]] = (b"", ())
     optimizer: object = None
     generator: int = 0
 
@@ -101,6 +100,10 @@ class Subject:
 
     def rows(self, cache: int) -> Sequence[LayerRows]:  # noqa: ARG002 # for overriders
         """The cached rows of every block."""
+        return ()
+
+    def storage(self, cache: int) -> Sequence[tuple[int, int]]:  # noqa: ARG002 # as above
+        """Identities of each block's two buffers."""
         return ()
 
     def foul(self, cache: int, value: float) -> None:

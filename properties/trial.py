@@ -33,12 +33,14 @@ class Watched:
 
     Attributes:
         oracle: of the decoder as it was when the cache was made
+        storage: identities of its buffers, when it was made
         rows: as they were after the last call
         since: what has come since its last answer that was right
         scores: of this sequence, the score values of each answer by length
     """
 
     oracle: Oracle
+    storage: Sequence[tuple[int, int]]
     rows: Sequence[LayerRows] = ()
     since: set[Event] = field(default_factory=set)
     scores: list[tuple[int, int]] = field(default_factory=list)
@@ -59,7 +61,8 @@ class Trial:
         self._expectation = Expectation(self.model, subject, oracle_of)
         self._subject = subject
         self._oracle_of = oracle_of
-        self._watched = [Watched(oracle_of(script.config, weights))]
+        oracle = oracle_of(script.config, weights)
+        self._watched = [Watched(oracle, subject.storage(0))]
         self._outputs = list[tuple[Array, bytes]]()
         self._state_before = ""
         self._view: Observation
@@ -105,6 +108,7 @@ class Trial:
             is_followed=planned.is_followed,
             length_before=length_before,
             rows_before=watched.rows,
+            storage=watched.storage,
             since=frozenset(watched.since),
             scores=watched.scores,
             generation=due.generation,
@@ -154,7 +158,10 @@ class Trial:
                 self._watch_new_cache(call)
             case Copy():
                 since = {Event.COPY, *watched.since}
-                copy = replace(watched, since=since, scores=[*watched.scores])
+                storage = self._subject.storage(len(self._watched))
+                copy = replace(
+                    watched, storage=storage, since=since, scores=[*watched.scores]
+                )
                 self._watched.append(copy)
             case Prefill() | Decode() | Reset():
                 for each in self._watched:
@@ -176,8 +183,9 @@ class Trial:
         oracle = self._oracle_of(config, self.model.weights_of[-1])
         has_stepped = any(self.model.caches[-1].revisions)
         since = {Event.STEP} if has_stepped else set[Event]()
-        self._watched.append(Watched(oracle, since=since))
-        self._foul(len(self._watched) - 1)
+        cache = len(self._watched)
+        self._watched.append(Watched(oracle, self._subject.storage(cache), since=since))
+        self._foul(cache)
 
     def _adopt_weights(self) -> None:
         """Go on from the engine's values, so that rounding does not add up."""

@@ -7,7 +7,7 @@ from engine import (
     ParameterRevisionMismatch,
 )
 from properties.calls import Step, Train
-from properties.difference import Difference
+from properties.difference import Difference, unlike
 from properties.laws.law import DISAGREED, DONE, law
 from properties.laws.refusals import wrongly_answered
 from properties.laws.undisturbed import disturbed_by
@@ -65,11 +65,6 @@ def step(moment: Moment) -> Difference | None:
             place = f"moment {order + 1} of {name}"
             if found := first_difference(place, due, moments[name][order]):
                 return found
-    due_revisions = [
-        tuple(parameter.revision for parameter in decoder.parameters)
-        for decoder in model.decoders
-    ]
-    revisions = [known for _, known in moment.after.parameters]
-    if revisions != due_revisions:
-        return Difference(where="revisions", due=due_revisions, came=revisions)
-    return None
+    known = dict.fromkeys(each for made in model.decoders for each in made.parameters)
+    due_revisions = tuple(parameter.revision for parameter in known)
+    return unlike("revisions", due_revisions, moment.after.parameters[1])

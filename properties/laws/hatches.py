@@ -29,9 +29,13 @@ def copies(moment: Moment) -> Difference | None:
     """A copy equals its source, and shares nothing with it."""
     if isinstance(moment.call, Copy):
         source, copy = moment.after.caches[moment.cache], moment.after.caches[-1]
-        if found := unlike("the copy", source, copy._replace(storage=source.storage)):
+        if found := unlike("the copy", source, copy):
             return found
-        mine, others = ({*sum(each.storage, ())} for each in (source, copy))
+        last = len(moment.after.caches) - 1
+        mine, others = (
+            {address for pair in moment.subject.storage(index) for address in pair}
+            for index in (moment.cache, last)
+        )
         if shared := mine & others:
             return Difference(where="buffers shared by copies", due=set(), came=shared)
     return disturbed_by(Event.COPY, moment)

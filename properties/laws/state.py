@@ -39,7 +39,9 @@ def reset(moment: Moment) -> Difference | None:
     after = moment.after.caches[moment.cache]
     # The counters are the law C1's.
     due = before._replace(length=0, work=after.work)
-    return unlike("the cache after a reset", due, after)
+    found = unlike("the cache after a reset", due, after)
+    storage = moment.subject.storage(moment.cache)
+    return found or unlike("its buffers", tuple(moment.storage), tuple(storage))
 
 
 @law("S4 rebind", ANSWERED, Offer.STATE, Offer.SESSIONS)
