@@ -82,7 +82,6 @@ def enumerate_all(
 _OUTCOMES: Final = frozenset(
     Outcome(call, outcome)
     for call, outcomes in {
-        "new decoder": (DONE,),
         "new cache": (DONE,),
         "copy": (DONE,),
         "bind": (DONE, "CacheInUse", "ParameterRevisionMismatch"),
@@ -99,7 +98,6 @@ _OUTCOMES: Final = frozenset(
         "reset": (DONE, "SessionClosed"),
         "close": (DONE,),
         "step": (DONE, "ParameterBorrowed"),
-        "train": (DONE, "ParameterBorrowed"),
         "generate": (DONE,),
     }.items()
     for outcome in outcomes
@@ -110,7 +108,7 @@ _SHALLOW: Final = 3
 """Calls that reach every cell, but for edges from the states of the next table."""
 
 _DEEP: Final = {"prefilled closed stale": 4, "full closed stale": 4}
-_DEEP_TRAINED: Final = {**_DEEP, "full closed": 4, "full closed stale": 5}
+_DEEP_SHARED: Final = {**_DEEP, "full closed": 4, "full closed stale": 5}
 """By state: calls up to an edge from it; its capacity is filled by two of them."""
 
 
@@ -133,7 +131,7 @@ def enumeration_floors(depth: int) -> Floors:
 def _depth_of(edge: Edge) -> int:
     """Calls up to this edge and with it, in the alphabet that has the shortest way."""
     elsewhere = {call.call for each in GEOMETRIES[:-1] for call in each.alphabet}
-    deep = _DEEP if edge.call in elsewhere else _DEEP_TRAINED
+    deep = _DEEP if edge.call in elsewhere else _DEEP_SHARED
     return deep.get(edge.before, _SHALLOW)
 
 
@@ -144,11 +142,9 @@ def _needs_more(edge: Edge) -> bool:
     needs_an_older_session = hold == "bound" and (
         edge.outcome == "SessionClosed" or (edge.call == "close" and stays)
     )
-    steps = edge.call in {"step", "train"}
-    needs_other_parameters = steps and edge.outcome == DONE and stays and not is_stale
-    needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and (
-        is_stale or (hold == "closed" and edge.call == "train")
-    )
+    steps = edge.call == "step" and edge.outcome == DONE
+    needs_other_parameters = steps and stays and not is_stale
+    needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and is_stale
     is_in_a_prelude = phase == "prefilled" and edge.call == "bind"
     needs_a_letter_on_a_new_cache = hold.startswith("new") and not (
         is_in_a_prelude and edge.outcome == DONE
