@@ -4,7 +4,7 @@ Random scripts rarely repeat a short sequence with one call exchanged; here noth
 to the depth is left out, so a fault that a few calls can show is shown.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from time import perf_counter
@@ -107,9 +107,8 @@ _OUTCOMES: Final = frozenset(
 _SHALLOW: Final = 3
 """Calls that reach every cell, but for edges from the states of the next table."""
 
-_DEEP: Final = {"prefilled closed stale": 4, "full closed stale": 4}
-_DEEP_SHARED: Final = {**_DEEP, "full closed": 4, "full closed stale": 5}
-"""By state: calls up to an edge from it; its capacity is filled by two of them."""
+_DEEP_SHARED: Final[Mapping[str, int]] = {"full unbound": 4}
+"""The last alphabet's exception: by state, calls up to an edge from it."""
 
 
 def enumeration_floors(depth: int) -> Floors:
@@ -125,33 +124,25 @@ def enumeration_floors(depth: int) -> Floors:
         and not _needs_more(edge)
         and _depth_of(edge) <= depth
     }
-    return dict.fromkeys((*_OUTCOMES, *pairs, *edges), 1)
+    moves = {edge.move for edge in edges}
+    return dict.fromkeys((*_OUTCOMES, *pairs, *edges, *moves), 1)
 
 
 def _depth_of(edge: Edge) -> int:
     """Calls up to this edge and with it, in the alphabet that has the shortest way."""
     elsewhere = {call.call for each in GEOMETRIES[:-1] for call in each.alphabet}
-    deep = _DEEP if edge.call in elsewhere else _DEEP_SHARED
-    return deep.get(edge.before, _SHALLOW)
+    is_elsewhere = edge.call in elsewhere
+    return _SHALLOW if is_elsewhere else _DEEP_SHARED.get(edge.before, _SHALLOW)
 
 
 def _needs_more(edge: Edge) -> bool:
     """Whether no alphabet has what this edge takes."""
-    phase, hold = edge.before.split(maxsplit=1)
-    stays, is_stale = edge.before == edge.after, hold.endswith("stale")
+    hold = edge.before.partition(" ")[2]
+    stays, is_stale = edge.before == edge.after, edge.before == "stale"
     needs_an_older_session = hold == "bound" and (
         edge.outcome == "SessionClosed" or (edge.call == "close" and stays)
     )
     steps = edge.call == "step" and edge.outcome == DONE
     needs_other_parameters = steps and stays and not is_stale
     needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and is_stale
-    is_in_a_prelude = phase == "prefilled" and edge.call == "bind"
-    needs_a_letter_on_a_new_cache = hold.startswith("new") and not (
-        is_in_a_prelude and edge.outcome == DONE
-    )
-    return (
-        needs_an_older_session
-        or needs_other_parameters
-        or needs_a_newer_cache
-        or needs_a_letter_on_a_new_cache
-    )
+    return needs_an_older_session or needs_other_parameters or needs_a_newer_cache

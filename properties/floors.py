@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rich.table import Table
 
-from properties.graph import EDGES, KINDS, UNREACHABLE, Edge
+from properties.graph import EDGES, KINDS, MOVES, UNREACHABLE, Edge, Move
 from properties.judge import Verdict
 
 
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
         return f"{self.first}, then {self.second}"
 
 
-Cell: TypeAlias = Outcome | Pair | Edge
+Cell: TypeAlias = Outcome | Pair | Edge | Move
 """No outcome is a kind of call, so no two cells of different kinds are equal."""
 
 Floors: TypeAlias = Mapping[Cell, int]
@@ -44,7 +44,7 @@ Floors: TypeAlias = Mapping[Cell, int]
 
 OUTCOMES: Final = frozenset(Outcome(edge.call, edge.outcome) for edge in EDGES)
 PAIRS: Final = frozenset(starmap(Pair, product(KINDS, repeat=2)))
-REACHABLE: Final[frozenset[Cell]] = OUTCOMES | PAIRS | EDGES
+REACHABLE: Final[frozenset[Cell]] = OUTCOMES | PAIRS | EDGES | MOVES
 
 WHY_UNREACHABLE: Final[Mapping[Cell, str]] = {
     Outcome(call, outcome): each.reason
@@ -53,17 +53,19 @@ WHY_UNREACHABLE: Final[Mapping[Cell, str]] = {
     for outcome in each.outcomes
 }
 
-WITHOUT_A_FLOOR: Final[Mapping[Cell, str]] = {
-    Outcome("train", "NonFiniteUpdate"): (
-        "takes a finite gradient whose square is not: gains of 1e155 and no block"
-    ),
+CORPUS_FLOORS: Final[Floors] = {
+    Outcome("train", "NonFiniteUpdate"): 1,
+    **{
+        Outcome(call, "StageFailed"): 1
+        for call in ("prefill", "decode", "train", "generate")
+    },
 }
-"""Cells that can be reached, and are not asked of the machine, with the reason."""
+"""What takes weights at the edge of overflow: too rare in the machine to rest on."""
 
 MACHINE_FLOORS: Final[Floors] = {
-    cell: 20 for cell in REACHABLE - EDGES if cell not in WITHOUT_A_FLOOR
+    cell: 20 for cell in OUTCOMES | PAIRS | MOVES if cell not in CORPUS_FLOORS
 }
-"""Of the state machine: every outcome and every pair, each from several sides."""
+"""Of the state machine: every outcome, every pair of calls, every move of a cache."""
 
 
 class Census:
@@ -78,7 +80,8 @@ class Census:
         self.counts.update(Pair(first, second) for first, second in pairwise(kinds))
         for kind, each in zip(kinds, verdict.seen, strict=True):
             self.counts[Outcome(kind, each.outcome)] += 1
-            self.counts[Edge(each.before, kind, each.outcome, each.after)] += 1
+            edge = Edge(each.before, kind, each.outcome, each.after)
+            self.counts.update((edge, edge.move))
 
     def merge(self, other: "Census") -> None:
         """Count what another has counted, of a process of its own perhaps."""

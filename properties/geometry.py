@@ -32,12 +32,12 @@ _LAYERS: Final = (2, 2, 2, 2, 2, 2, 3, 3, 1, 0)
 _CAPACITIES: Final = (4, 5, 3, 6, 2, 7, 9, 8, 1, 4, 5, 3, 6, 5, 4, 7, 9, 6, 17, 33)
 
 _SCALES: Final = (
-    *(27 * [1.0]),  # activations of variance about 1
+    *(32 * [1.0]),  # activations of variance about 1
     *(7 * [3.0]),  # saturates the softmax
     *(5 * [0.02]),  # everything is small, faults too
     *(3 * [1e40]),  # finite everywhere, squares up to the edge
-    *(6 * [2e51]),  # overflows at some tokens, and not at others
-    *(2 * [1e100]),  # overflows in the first prompt, and ends all use
+    *(2 * [2e51]),  # overflows at some tokens, and not at others
+    1e100,  # overflows in the first prompt, and ends all use
 )
 _GAIN_SPREADS: Final = (0.5, 0.5, 0.5, 0.9, 0.0)
 

@@ -1,8 +1,8 @@
 """The abstract state graph: what each kind of call may do to a cache in each state.
 
-A state is a phase and a hold: how much a cache has of its capacity; and whether a
-session is open, was open, or never was, and none can be opened again. The table
-follows the contract's order of checks; without tokens it is small enough to be read.
+A state is a phase and a hold: how much a cache has of its capacity, and whether a
+session is open on it. Nothing can be done to a stale cache, however full it is. The
+table follows the contract's order of checks; without tokens it can be read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,15 +15,12 @@ KINDS: Final[tuple[str, ...]] = tuple(
 )
 DONE: Final = "done"
 PHASES: Final = "empty", "prefilled", "full"
-HOLDS: Final = "bound", "closed", "closed stale", "new", "new stale"
+HOLDS: Final = "bound", "unbound"
 
 _States: TypeAlias = tuple[str, ...]
-_BOUND, _CLOSED, _CLOSED_STALE, _NEW, _NEW_STALE = (
-    tuple(f"{phase} {hold}" for phase in PHASES) for hold in HOLDS
-)
-_OPENED: Final[_States] = _BOUND + _CLOSED + _CLOSED_STALE
-_STALE: Final[_States] = _CLOSED_STALE + _NEW_STALE
-_ANY: Final[_States] = _OPENED + _NEW + _NEW_STALE
+_BOUND, _UNBOUND = (tuple(f"{phase} {hold}" for phase in PHASES) for hold in HOLDS)
+_STALE: Final[_States] = ("stale",)
+_ANY: Final[_States] = _BOUND + _UNBOUND + _STALE
 _EMPTY, _ROOM, _FULL = ((state,) for state in _BOUND)
 
 _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
@@ -35,7 +32,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
     "bind rebuilt": {"ParameterMismatch": _ANY},
     "bind changed": {"ConfigMismatch": _ANY},
     "prefill": {
-        "SessionClosed": _OPENED,  # an older session of a bound cache is closed too
+        "SessionClosed": _ANY,  # an older session of a bound cache is closed too
         "EmptyPrompt": _BOUND,
         "PrefillRequiresEmpty": _ROOM + _FULL,
         "PromptTooLong": _EMPTY,
@@ -45,7 +42,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "StageFailed": _EMPTY,
     },
     "decode": {
-        "SessionClosed": _OPENED,
+        "SessionClosed": _ANY,
         "DecodeRequiresPrefill": _EMPTY,
         "DecodeTokenOutOfRange": _ROOM + _FULL,
         "TypeError": _ROOM + _FULL,
@@ -53,7 +50,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "WorkOverflow": _ROOM,
         "StageFailed": _ROOM,
     },
-    "reset": {"SessionClosed": _OPENED},
+    "reset": {"SessionClosed": _ANY},
     "step": {
         "DuplicateParameter": _ANY,
         "ParameterSetChanged": _ANY,
@@ -91,20 +88,20 @@ _Moves: TypeAlias = tuple[tuple[str, str], ...]
 _STAYS: Final[_Moves] = tuple((each, each) for each in _ANY)
 _STEPPED: Final[_Moves] = (
     *_STAYS,  # a step on parameters that the cache does not have leaves it as it is
-    *zip(_CLOSED + _NEW, _STALE, strict=True),
+    *((each, "stale") for each in _UNBOUND),
 )
 
 _DONE: Final[Mapping[str, _Moves]] = {
     "new decoder": _STAYS,
     "new cache": _STAYS,
     "copy": _STAYS,
-    "bind": (*zip(_CLOSED, _BOUND, strict=True), *zip(_NEW, _BOUND, strict=True)),
+    "bind": tuple(zip(_UNBOUND, _BOUND, strict=True)),
     "prefill": tuple((empty, after) for empty in _EMPTY for after in _ROOM + _FULL),
     "decode": tuple((room, after) for room in _ROOM for after in _ROOM + _FULL),
     "reset": tuple((before, empty) for before in _BOUND for empty in _EMPTY),
     "close": (
-        *((each, each) for each in _OPENED),
-        *zip(_BOUND, _CLOSED, strict=True),
+        *((each, each) for each in _ANY),
+        *zip(_BOUND, _UNBOUND, strict=True),
     ),
     "step": _STEPPED,
     "train": _STEPPED,
@@ -124,6 +121,22 @@ class Edge(NamedTuple):
     def __str__(self) -> str:
         return f"{self.before} -> {self.call}: {self.outcome} -> {self.after}"
 
+    @property
+    def move(self) -> "Move":
+        """The same, however the call was answered."""
+        return Move(self.before, self.call, self.after)
+
+
+class Move(NamedTuple):
+    """What a kind of call did to the cache in focus, however it was answered."""
+
+    before: str
+    call: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.before} -> {self.call} -> {self.after}"
+
 
 def _edges() -> Iterator[Edge]:
     for call, errors in _REFUSED.items():
@@ -135,6 +148,8 @@ def _edges() -> Iterator[Edge]:
 
 EDGES: Final = frozenset(_edges())
 """Every edge that a run of one thread, without probes or faults, can take."""
+
+MOVES: Final = frozenset(edge.move for edge in EDGES)
 
 
 class Unreachable(NamedTuple):

@@ -157,9 +157,12 @@ class SessionMachine(RuleBasedStateMachine):
     def new_decoder(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
-    @precondition(when(has_room_for_cache))
     @rule(calls=drawn(turns.steps_between_sessions))
     def step_between_sessions(self, calls: Sequence[Call]) -> None:
+        self.make(calls)
+
+    @rule(calls=drawn(turns.training_between_sessions))
+    def train_between_sessions(self, calls: Sequence[Call]) -> None:
         self.make(calls)
 
     @rule(calls=drawn(turns.generations))

@@ -8,13 +8,14 @@ an installed plugin has no business in other people's tests.
 from typing import Final, NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+_STEPS: Final = 12  # turns, of several calls each
 _DATABASE: Final = DirectoryBasedExampleDatabase(".hypothesis/examples")
 
 
-def _profile(max_examples: int, steps: int) -> settings:
+def _profile(max_examples: int, *more: Phase) -> settings:
     # With CI set, Hypothesis takes settings that are derandomized, keep no database and
     # silence health checks; whatever is made afterwards inherits that, if not told.
     return settings(
@@ -22,9 +23,10 @@ def _profile(max_examples: int, steps: int) -> settings:
         deadline=None,  # correctness never depends on time
         derandomize=False,
         max_examples=max_examples,
+        phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink, *more),
         print_blob=True,
         report_multiple_bugs=False,  # two symptoms of one fault are one failure
-        stateful_step_count=steps,
+        stateful_step_count=_STEPS,
         suppress_health_check=(),
     )
 
@@ -34,19 +36,31 @@ class Length(NamedTuple):
 
     Attributes:
         machine: settings of the state machine
+        climb: of a second run, towards large errors and many kinds of answers; what it
+            climbs it repeats, so it cannot be asked to reach everything
         depth: of the enumeration
         has_floors: whether it is long enough to reach every cell
     """
 
     machine: settings
+    climb: settings
     depth: int
     has_floors: bool
 
 
+def _length(examples: int, climbing: int, depth: int, *, has_floors: bool) -> Length:
+    return Length(
+        machine=_profile(examples),
+        climb=_profile(climbing, Phase.target),
+        depth=depth,
+        has_floors=has_floors,
+    )
+
+
 PROFILES: Final = {
-    "quick": Length(_profile(max_examples=20, steps=20), depth=2, has_floors=False),
-    "default": Length(_profile(max_examples=300, steps=30), depth=3, has_floors=True),
-    "deep": Length(_profile(max_examples=3_000, steps=50), depth=4, has_floors=True),
+    "quick": _length(30, climbing=10, depth=2, has_floors=False),
+    "default": _length(700, climbing=70, depth=3, has_floors=True),
+    "deep": _length(7_000, climbing=700, depth=4, has_floors=True),
 }
 
 for _name in ("quick", "deep"):

@@ -13,6 +13,20 @@ def open_caches(model: Model) -> list[int]:
     return [i for i, cache in enumerate(model.caches) if cache.is_bound]
 
 
+def once_bound(model: Model) -> list[int]:
+    """Those that have had a session."""
+    return [i for i, cache in enumerate(model.caches) if cache.sessions]
+
+
+def fresh_and_filled(model: Model) -> list[int]:
+    """Those that have had a session, hold a sequence, and are not stale."""
+    return [
+        i
+        for i in once_bound(model)
+        if model.caches[i].length and not model.caches[i].is_stale
+    ]
+
+
 def open_empty(model: Model) -> list[int]:
     """Those that wait for a prompt."""
     return [i for i in open_caches(model) if not model.caches[i].length]
@@ -95,9 +109,3 @@ def strangers(model: Model, cache: int) -> list[int]:
     parameters = model.caches[cache].parameters
     decoders = enumerate(model.decoders)
     return [i for i, each in decoders if each.parameters != parameters]
-
-
-def is_read(model: Model, decoder: int) -> bool:
-    """Whether an open session reads a parameter of the decoder."""
-    read = {each for i in open_caches(model) for each in model.caches[i].parameters}
-    return not read.isdisjoint(model.decoders[decoder].parameters)

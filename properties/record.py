@@ -72,6 +72,7 @@ class Record:
 
 def state_of(kept: CacheModel) -> str:
     """A cache in a few words: how full it is, and what is open on it."""
+    if kept.is_stale:
+        return "stale"  # nothing can be done to it any more, however full it is
     filled = {0: "empty", kept.config.capacity: "full"}.get(kept.length, "prefilled")
-    bound = "bound" if kept.is_bound else "closed" if kept.sessions else "new"
-    return f"{filled} {bound} stale" if kept.is_stale else f"{filled} {bound}"
+    return f"{filled} bound" if kept.is_bound else f"{filled} unbound"

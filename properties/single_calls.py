@@ -28,6 +28,7 @@ from properties.geometry import (
     token,
 )
 from properties.model import Model
+from properties.reachable import once_bound
 
 CallMaker: TypeAlias = Callable[[Random, Model], Call]
 
@@ -119,8 +120,7 @@ def _cache(rng: Random, model: Model) -> int:
 
 def _session(rng: Random, model: Model) -> tuple[int, int]:
     """A cache that was bound before, and how old the session is."""
-    bound = [i for i, cache in enumerate(model.caches) if cache.sessions]
-    cache = rng.choice(bound)
+    cache = rng.choice(once_bound(model))
     return cache, min(rng.choice(_AGES), len(model.caches[cache].sessions) - 1)
 
 

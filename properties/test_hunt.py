@@ -33,6 +33,14 @@ def test_machine(new_judge: NewJudge, reached: Reached) -> None:
     reached(census, MACHINE_FLOORS if length.has_floors else {})
 
 
+def test_machine_climbs(new_judge: NewJudge, reached: Reached) -> None:
+    census = Census()
+    with kept():
+        hunt(new_judge, census.record, length_of_hunt().climb)
+
+    reached(census, {})
+
+
 def test_enumeration(new_judge: NewJudge, reached: Reached) -> None:
     depth = length_of_hunt().depth
     with kept():

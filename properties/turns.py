@@ -11,20 +11,26 @@ from typing import Final, TypeAlias
 from properties import decoder_calls, single_calls as single
 from properties.calls import (
     Bind,
+    BindChanged,
     Call,
+    Changes,
     Close,
     Copy,
     Decode,
     NewCache,
     Prefill,
     Reset,
+    Step,
+    Train,
 )
-from properties.decoder_calls import StepMaker
 from properties.geometry import good_prompt, token, tokens
 from properties.model import Model
 from properties.reachable import (
     MAX_CACHES,
     MAX_DECODERS,
+    fresh_and_filled,
+    has_room_for_cache,
+    once_bound,
     open_caches,
     open_empty,
     open_filled,
@@ -99,10 +105,11 @@ def closes(rng: Random, model: Model) -> Sequence[Call]:
 
 
 def rebinds(rng: Random, model: Model) -> Sequence[Call]:
-    """A close and a bind, after which everything goes on."""
+    """A close and a bind, after which everything goes on, but for the old session."""
     cache = rng.choice(open_caches(model))
     close, bind = Close(cache=cache), Bind(cache=cache, decoder=owner(model, cache))
-    return [close, bind, *decodes_of(rng, model, [cache])]
+    old = Reset(cache=cache, age=1), Close(cache=cache, age=1)
+    return [close, bind, *old, *decodes_of(rng, model, [cache]), *old]
 
 
 def binds(rng: Random, model: Model) -> Sequence[Call]:
@@ -114,7 +121,7 @@ def binds(rng: Random, model: Model) -> Sequence[Call]:
 
 def new_sessions(rng: Random, model: Model) -> Sequence[Call]:
     """A cache, a session and a prompt."""
-    return begin(rng, model, single.new_cache(rng, model))
+    return begin(rng, model, single.new_cache(rng, model), len(model.caches))
 
 
 def copies(rng: Random, model: Model) -> Sequence[Call]:
@@ -130,23 +137,49 @@ def copies(rng: Random, model: Model) -> Sequence[Call]:
 def shares(rng: Random, model: Model) -> Sequence[Call]:
     """A decoder that shares parameters with another, and a cache of each in use."""
     decoder = single.new_decoder(rng, model)
-    return [decoder, *begin(rng, model, NewCache(decoder=len(model.decoders)))]
+    new = NewCache(decoder=len(model.decoders))
+    return [decoder, *begin(rng, model, new, len(model.caches))]
 
 
 def steps_between_sessions(rng: Random, model: Model) -> Sequence[Call]:
-    """Everything closed, a step, an old cache refused, and a new one in use."""
-    makers: tuple[StepMaker, ...] = decoder_calls.good_step, decoder_calls.train
-    step = rng.choice(makers)(rng, model)
-    old = Bind(cache=rng.randrange(len(model.caches)), decoder=step.decoder)
+    """A step that replaces what no session reads."""
+    return _between_sessions(rng, model, decoder_calls.good_step(rng, model))
+
+
+def training_between_sessions(rng: Random, model: Model) -> Sequence[Call]:
+    """The same, on the gradients of a loss."""
+    return _between_sessions(rng, model, decoder_calls.good_train(rng, model))
+
+
+def _between_sessions(rng: Random, model: Model, made: Step | Train) -> Sequence[Call]:
+    """Everything closed, a step on an old cache's decoder, and a new cache in use."""
+    old = rng.choice(fresh_and_filled(model) or once_bound(model))
+    step = made.model_copy(update={"decoder": owner(model, old)})
+    bind = Bind(cache=old, decoder=step.decoder)  # refused, and so is the next one
+    looks = [rng.choice(_looks(rng, model, old)) for _ in range(2)]
     new = NewCache(decoder=step.decoder)
-    return [*closes_of(model), step, old, *begin(rng, model, new)]
+    begun = begin(rng, model, new, len(model.caches))
+    after = begun if has_room_for_cache(model) else ()
+    return [*closes_of(model), bind, Close(cache=old), step, bind, *looks, *after]
+
+
+def _looks(rng: Random, model: Model, old: int) -> Sequence[Call]:
+    """What leaves a stale cache in focus."""
+    decoder = owner(model, old)
+    return (
+        Close(cache=old),
+        BindChanged(cache=old, decoder=decoder, changes=Changes(rms_epsilon=0.5)),
+        single.new_decoder(rng, model),
+        decoder_calls.good_train(rng, model),
+        decoder_calls.good_step(rng, model),
+    )
 
 
 def steps_on_a_subset(rng: Random, model: Model) -> Sequence[Call]:
     """A step that leaves a parameter out, which holds all later ones to its subset."""
     subset = decoder_calls.subset_step(rng, model)
     new = NewCache(decoder=subset.decoder)
-    after = begin(rng, model, new)
+    after = begin(rng, model, new, len(model.caches))
     return [*closes_of(model), subset, decoder_calls.train(rng, model), *after]
 
 
@@ -179,9 +212,8 @@ def filled(rng: Random, model: Model, cache: int) -> Sequence[Call]:
     return [Prefill(cache=cache, prompt=prompt), *decodes_of(rng, model, [cache])]
 
 
-def begin(rng: Random, model: Model, new: NewCache) -> Sequence[Call]:
-    """The new cache, a session of it, a prompt, and a token."""
-    cache = len(model.caches)
+def begin(rng: Random, model: Model, new: NewCache, cache: int) -> Sequence[Call]:
+    """The new cache, by its number, a session of it, a prompt, and a token."""
     bind = Bind(cache=cache, decoder=new.decoder)
     return [new, bind, *filled(rng, model, cache)]
 

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from properties.calls import Call, Close, Reset
 from properties.floors import (
+    CORPUS_FLOORS,
     MACHINE_FLOORS,
     OUTCOMES,
     PAIRS,
     REACHABLE,
-    WITHOUT_A_FLOOR,
     Cell,
     Census,
     Floors,
@@ -26,7 +26,7 @@ from properties.floors import (
     require,
     table,
 )
-from properties.graph import DONE, EDGES, KINDS, Edge
+from properties.graph import DONE, EDGES, KINDS, MOVES, Edge
 from properties.judge import Verdict
 from properties.record import Seen
 from tests.walks import walk
@@ -137,7 +137,7 @@ def test_unknown_edge_fails() -> None:
 
 def test_machine_has_a_floor_of_20_for_all_outcomes_and_pairs() -> None:
     assert set(MACHINE_FLOORS.values()) == {20}
-    assert MACHINE_FLOORS.keys() | WITHOUT_A_FLOOR.keys() == OUTCOMES | PAIRS
+    assert MACHINE_FLOORS.keys() | CORPUS_FLOORS.keys() == OUTCOMES | PAIRS | MOVES
     assert len(PAIRS) == len(KINDS) ** 2 == 169
 
 
