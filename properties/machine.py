@@ -7,13 +7,12 @@ performs each call on the model too, to see what can come next, and judges nothi
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from hypothesis import settings, target
+from hypothesis import strategies as st, target
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from engine import DecoderConfig, EngineError
@@ -21,8 +20,8 @@ from properties import refused_turns as refused, turns
 from properties.calls import Call
 from properties.drawing import drawn, drawn_as_refused, when
 from properties.drawn import initial_weights
-from properties.geometry import configs, weights
-from properties.judge import Judge, Verdict
+from properties.geometry import weights
+from properties.judge import Verdict
 from properties.model import Model
 from properties.reachable import (
     closed,
@@ -40,29 +39,9 @@ from properties.reachable import (
 from properties.script import Script, Weights
 
 
-def hunt(
-    new_judge: Callable[[], Judge],
-    record: Callable[[Verdict], None],
-    length: settings,
-) -> None:
-    """Make scripts and have them judged, each by a judge of its own.
-
-    Raises:
-        PropertyFailed: the smallest script that was found to fail.
-    """
-
-    def judged(script: Script) -> Verdict:
-        verdict = new_judge()(script)
-        record(verdict)
-        return verdict
-
-    def machine() -> SessionMachine:
-        return SessionMachine(judged)
-
-    run_state_machine_as_test(
-        machine,  # type: ignore[arg-type] # takes any maker of machines, its docs say
-        settings=length,
-    )
+def shapes_of(machine: "SessionMachine") -> st.SearchStrategy[DecoderConfig]:
+    """The configurations that were asked for."""
+    return machine.shapes
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -72,11 +51,15 @@ class SessionMachine(RuleBasedStateMachine):
     model: Model
     calls: list[Call]
 
-    def __init__(self, judged: Callable[[Script], Verdict]) -> None:
+    def __init__(
+        self,
+        judged: Callable[[Script], Verdict],
+        shapes: st.SearchStrategy[DecoderConfig],
+    ) -> None:
         super().__init__()
-        self.judged, self.calls = judged, []
+        self.judged, self.shapes, self.calls = judged, shapes, []
 
-    @initialize(config=configs(), weights=weights())
+    @initialize(config=st.runner().flatmap(shapes_of), weights=weights())
     def begin(self, config: DecoderConfig, weights: Weights) -> None:
         self.begun = Script(config=config, weights=weights, calls=())
         self.model = Model(config, initial_weights(config, weights))

@@ -11,8 +11,8 @@ from properties.enumeration import enumerate_all, enumeration_floors
 from properties.failures import kept
 from properties.floors import MACHINE_FLOORS, Census, Floors
 from properties.geometry import position_sweep
+from properties.hunting import hunt
 from properties.judge import Judge
-from properties.machine import hunt
 from properties.plugin import length_of_hunt
 from properties.script import Script, from_json
 

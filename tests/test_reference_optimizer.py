@@ -84,20 +84,20 @@ def test_steps_are_those_of_an_example_by_hand() -> None:
 
 
 def test_moments_go_by_name_whatever_the_order() -> None:
-    model, other = model_of(), model_of()
-    for each, names in ((model, ("a", "b")), (other, ("a", "b"))):
-        each.step(named(names), values_of(1.0, names), values_of(0.5, names), ())
     gradients = {"a": values_of(2.0, "a"), "b": values_of(3.0, "b")}
+    after = list[list[object]]()
+    for names in ("ab", "ba"):
+        model, values = model_of(), values_of(1.0, names)
+        model.step(
+            named("ab"), values_of(1.0, "ab"), [*gradients["a"], *gradients["b"]], ()
+        )
+        given = [gradient for name in names for gradient in gradients[name]]
+        made = model.step(named(names), values, given, ())
+        shown = dict(zip(names, [each.tolist() for each in made], strict=True))
+        moments = [each.tolist() for name in "ab" for each in model.moments[name]]
+        after.append([shown["a"], shown["b"], *moments])
 
-    one = model.step(
-        named("ab"), values_of(1.0, "ab"), [*gradients["a"], *gradients["b"]], ()
-    )
-    two = other.step(
-        named("ba"), values_of(1.0, "ba"), [*gradients["b"], *gradients["a"]], ()
-    )
-
-    assert [each.tolist() for each in one] == [each.tolist() for each in two[::-1]]
-    assert model.moments.keys() == other.moments.keys()
+    assert after[0] == after[1]
 
 
 NAN, HUGE = np.full(1, np.nan), np.full(1, 1e200)
@@ -110,7 +110,7 @@ def spoilt(index: int, gradient: Array) -> list[Array]:
 
 # Each step breaks the check that is named, and most of those that come after it.
 REFUSED: Final = {
-    "names twice": (("b", "a", "b", "a"), [NAN], DuplicateParameter("b")),
+    "names twice": (("a", "b", "b", "a"), [NAN], DuplicateParameter("b")),
     "another set": (
         ("a", "b"),
         [NAN],

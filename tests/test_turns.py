@@ -92,7 +92,8 @@ def test_turn_is_allowed_but_for_a_token(there_is: There, turn: Turn) -> None:
     met = refusals(there_is, turn)
 
     assert "" in met
-    assert met <= {"", "CacheFull", "DecodeRequiresPrefill"}
+    older = {"SessionClosed"} if turn is turns.rebinds else set()
+    assert met <= {"", "CacheFull", "DecodeRequiresPrefill"} | older
 
 
 @pytest.mark.parametrize(("there_is", "turn"), REFUSED)
