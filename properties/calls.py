@@ -21,8 +21,8 @@ from pydantic import (
 Index: TypeAlias = Annotated[int, Field(ge=0)]
 Word: TypeAlias = Annotated[int, Field(ge=0, lt=2**64)]
 Counts: TypeAlias = tuple[Word, Word, Word, Word, Word, Word]
-Token: TypeAlias = int | StrictBool
-"""Any integer, in the vocabulary or not; ``True`` and ``False`` are none."""
+Token: TypeAlias = Annotated[int, Field(ge=-(2**1024), le=2**1024)] | StrictBool
+"""An integer, in the vocabulary or not; ``True`` and ``False`` are none."""
 
 NotFinite: TypeAlias = Literal["inf", "-inf", "nan"]
 
@@ -195,7 +195,7 @@ class Generate(_Call):
     prompt: tuple[Token, ...]
     sampling: Sampling | None = None
     eos_token: Token | None = None
-    max_new_tokens: Token = 1
+    max_new_tokens: Token = 2  # neither True nor False equals it, so both are written
     rng_state: Word = 0
 
 

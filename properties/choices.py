@@ -105,6 +105,8 @@ def margin(
     ranked = np.sort(logits)[::-1]
     k = request.mode.k if isinstance(request.mode, TopK) else 1
     gap = float(ranked[k - 1] - ranked[k]) if k < len(ranked) else np.inf
+    if bound >= 1:  # so cold that the order of any two may decide everything
+        gap = min(gap, *-np.diff(ranked[:k]), np.inf)
     if step.unit_draw is None:
         return gap
     edges = {step.interval_start, step.interval_end} - {0.0, 1.0}

@@ -1,7 +1,7 @@
 """The judge: runs a script on an engine, and asks every law after every call."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine import DecoderConfig
@@ -14,7 +14,7 @@ from properties.laws import LAWS, Law
 from properties.moment import Met
 from properties.oracle import Oracle
 from properties.record import Seen
-from properties.rehearsal import Planned, rehearse
+from properties.rehearsal import Rehearsal, rehearse
 from properties.script import Script, ScriptRejected, to_json
 from properties.subject import Make, Offer
 from properties.trial import Trial
@@ -89,9 +89,9 @@ class Judge:
                 not offer.
         """
         weights = initial_weights(script.config, script.weights)
-        plan = rehearse(script, weights)
+        rehearsal = rehearse(script, weights)
         subject = self._make(script.config, weights, script.optimizer)
-        plan = _offered(plan, subject.offers)
+        plan = _offered(rehearsal, subject.offers)
         judged = [law for law in self._laws if law.needs <= subject.offers]
         laws = {met: [law for law in judged if met in law.met] for met in Met}
         trial = Trial(script, weights, subject, self._oracle_of)
@@ -118,12 +118,13 @@ class Judge:
         return self._oracles[key]
 
 
-def _offered(plan: Sequence[Planned], offers: frozenset[Offer]) -> list[Planned]:
+def _offered(rehearsal: Rehearsal, offers: frozenset[Offer]) -> Rehearsal:
     """The calls that can be made on an engine that offers no more than this."""
+    calls = rehearsal.calls
     if Offer.SESSIONS not in offers:
-        for index, planned in enumerate(plan):
-            if not isinstance(planned.call, Prefill | Decode | Reset) or planned.cache:
+        for index, planned in enumerate(calls):
+            if not isinstance(planned.call, Prefill | Decode | Reset):
                 raise ScriptRejected(f"call {index}: the engine offers no sessions")
-    if Offer.REFUSALS in offers:
-        return [*plan]
-    return [planned for planned in plan if not planned.is_refused]
+    if Offer.REFUSALS not in offers:
+        calls = [planned for planned in calls if not planned.is_refused]
+    return rehearsal._replace(calls=calls)

@@ -7,9 +7,11 @@ from enum import Enum, StrEnum, auto
 from functools import cached_property
 from typing import Final
 
+import numpy as np
+
 from engine import DecoderConfig, LayerRows
 from engine.arrays import Array, Vector
-from properties.calls import Call
+from properties.calls import Call, Decode, Generate, Prefill
 from properties.choices import DueGeneration
 from properties.model import Model
 from properties.oracle import LoneRun, Oracle
@@ -40,7 +42,8 @@ class Met(Enum):
     LOGITS = auto()  # by logits, as was due
     DONE = auto()  # by another answer, as was due
     REFUSED = auto()  # by a refusal or failure, as was due
-    DISAGREED = auto()  # by an answer where none was due, or the reverse
+    DISAGREED = auto()  # by an answer where none was due, or by no such answer
+    END = auto()  # no call: the run is over, and all stands as the last one left it
 
 
 @dataclass(kw_only=True, eq=False)
@@ -67,7 +70,7 @@ class Moment:
         scores: of this sequence, the score values of each answer by length
         generation: the one that is due
         outputs: every logits so far, and their bits when they were returned
-        is_last: whether the run ends here
+        is_over: whether the run is, and this is about the last call once more
     """
 
     call: Call
@@ -90,14 +93,16 @@ class Moment:
     scores: Sequence[tuple[int, int]]
     generation: DueGeneration | None
     outputs: Sequence[tuple[Array, bytes]]
-    is_last: bool
+    is_over: bool
 
     @cached_property
     def met(self) -> Met:
         """How the call was met."""
+        if self.is_over:
+            return Met.END
         if not isinstance(self.came, Answer):
             return Met.DISAGREED if self.due is None else Met.REFUSED
-        if self.due is not None:
+        if self.due is not None or not is_whole(self.call, self.came):
             return Met.DISAGREED
         return Met.DONE if self.came.logits is None else Met.LOGITS
 
@@ -141,7 +146,7 @@ class Moment:
     @cached_property
     def error(self) -> float:
         """The largest difference of the logits, as a share of the bound."""
-        known, key = self.oracle.errors, (self.content.history, self.bits)
+        known, key = self.oracle.errors, (self.content.history, self.ahead, self.bits)
         if key not in known:
             known[key] = share_of_bound(self.newest, self.logits)
         return known[key]
@@ -166,3 +171,15 @@ class Moment:
     def lone_bits(self) -> bytes:
         """The logits of the answer's length in that run."""
         return self.lone.logits[self.content.length - self.content.n_prompt]
+
+
+def is_whole(call: Call, answer: Answer) -> bool:
+    """Whether the answer has what was asked for."""
+    match call:
+        case Prefill() | Decode():
+            logits: object = answer.logits
+            return isinstance(logits, np.ndarray) and logits.dtype.kind == "f"
+        case Generate():
+            return answer.generation is not None
+        case _:
+            return answer.logits is None

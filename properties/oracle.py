@@ -33,7 +33,7 @@ class Oracle:
         weights: values by name
 
     Attributes:
-        errors: by history and bits of logits, their error as a share of the bound
+        errors: of logits, as a share of the bound; by history, what was ahead, bits
         sound: histories with bits of rows that were compared and found right
     """
 
@@ -44,7 +44,7 @@ class Oracle:
         self._config = config
         self._weights = weights
         self._replays: dict[tuple[int, ...], Replay | StageFailed] = {}
-        self.errors: dict[tuple[tuple[int, ...], bytes], float] = {}
+        self.errors: dict[tuple[tuple[int, ...], tuple[int, ...], bytes], float] = {}
         self.sound = set[tuple[tuple[int, ...], tuple[bytes, ...]]]()
         self._runs: dict[tuple[tuple[int, ...], int, float], LoneRun] = {}
 

@@ -26,22 +26,29 @@ class Planned(NamedTuple):
     Attributes:
         call: what is called
         cache: the one in focus, which this call names, or the last one that named any
-        is_closing: whether the judge has added it
         is_refused: whether the model refuses it
         ahead: the longest history that the cache in focus will have before a reset
         is_followed: whether the next call that names the cache gives logits
+        is_closing: whether the judge has added it
     """
 
     call: Call
     cache: int
-    is_closing: bool
     is_refused: bool
     ahead: tuple[int, ...]
     is_followed: bool = False
+    is_closing: bool = False
 
 
-def rehearse(script: Script, weights: Mapping[str, Array]) -> list[Planned]:
-    """The script's calls, and two closing decodes on every cache.
+class Rehearsal(NamedTuple):
+    """What will be called, and by cache, the history that closing calls will leave."""
+
+    calls: list[Planned]
+    ahead: Mapping[int, tuple[int, ...]]
+
+
+def rehearse(script: Script, weights: Mapping[str, Array]) -> Rehearsal:
+    """The script's calls on the model, and the closing ones to see how all ends.
 
     Raises:
         ScriptRejected: a call names what does not exist, or the script has faults.
@@ -53,16 +60,20 @@ def rehearse(script: Script, weights: Mapping[str, Array]) -> list[Planned]:
     for index, call in enumerate(script.calls):
         cache = planned[-1].cache if planned else 0
         try:
-            planned.append(_planned(model, call, cache, is_closing=False))
+            planned.append(_planned(model, call, cache))
         except ScriptRejected as error:
             raise ScriptRejected(f"call {index}, {call!r}: {error}") from error
-    for cache in range(len(model.caches)):
-        for call in _closing_calls(model, cache):
-            planned.append(_planned(model, call, cache, is_closing=True))
-    return list(_looking_ahead(planned))[::-1]
+    closing = [
+        _planned(model, call, cache)
+        for cache in range(len(model.caches))
+        for call in closing_calls(model, cache)
+    ]
+    ahead = {each.cache: each.ahead for each in closing}
+    looking = list(_looking_ahead([*planned, *closing]))
+    return Rehearsal(looking[::-1][: len(planned)], ahead)
 
 
-def _planned(model: Model, call: Call, cache: int, *, is_closing: bool) -> Planned:
+def _planned(model: Model, call: Call, cache: int) -> Planned:
     """Make one call; ``ahead`` is the history that it leaves."""
     focus = cache_of(call, cache)
     is_refused = False
@@ -71,7 +82,7 @@ def _planned(model: Model, call: Call, cache: int, *, is_closing: bool) -> Plann
     except (EngineError, TypeError):
         is_refused = True
     history = model.caches[focus].content.history
-    return Planned(call, focus, is_closing, is_refused, history)
+    return Planned(call, focus, is_refused, history)
 
 
 def cache_of(call: Call, focus: int) -> int:
@@ -85,7 +96,7 @@ def cache_of(call: Call, focus: int) -> int:
             return focus
 
 
-def _closing_calls(model: Model, cache: int) -> Iterator[Call]:
+def closing_calls(model: Model, cache: int) -> Iterator[Call]:
     """Two decodes, after what has to come first; each is chosen when it is due."""
     kept = model.caches[cache]
     if not kept.is_bound:

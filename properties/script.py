@@ -26,8 +26,8 @@ class Weights(Record):
     """
 
     seed: Word
-    scale: float = 1.0
-    gain_spread: float = 0.0
+    scale: Annotated[float, Field(gt=0)] = 1.0
+    gain_spread: Annotated[float, Field(ge=0)] = 0.0
 
 
 class Fault(Record):

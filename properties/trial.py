@@ -19,10 +19,10 @@ from properties.calls import (
 from properties.difference import bits_of
 from properties.due import Expectation, OracleOf
 from properties.model import Model
-from properties.moment import FOREIGN, Event, Met, Moment
+from properties.moment import FOREIGN, Event, Met, Moment, is_whole
 from properties.oracle import Oracle
 from properties.record import Record, state_of
-from properties.rehearsal import Planned
+from properties.rehearsal import Planned, Rehearsal, closing_calls
 from properties.script import Script
 from properties.subject import Answer, Observation, Offer, Subject
 
@@ -64,30 +64,65 @@ class Trial:
         oracle = oracle_of(script.config, weights)
         self._watched = [Watched(oracle, subject.storage(0))]
         self._outputs = list[tuple[Array, bytes]]()
-        self._state_before = ""
+        self._state_before, self._last_met = "", Met.DONE
         self._view: Observation
         self._foul(0)
 
-    def moments(self, plan: Sequence[Planned]) -> Iterator[Moment]:
-        """Make the calls; whoever asks for the next moment accepts the last one."""
-        for planned in plan:
-            moment = self._met(planned, is_last=planned is plan[-1])
-            yield moment
-            self._accept(planned, moment)
-            if Offer.REFUSALS not in self._subject.offers:
-                continue
-            for own in self._own_decode(planned, moment):
-                moment = self._met(own, is_last=False)
-                yield moment
-                self._accept(own, moment)
+    def moments(self, rehearsal: Rehearsal) -> Iterator[Moment]:
+        """Make the calls, the closing ones too; the last moment is about the end.
 
-    def _met(self, planned: Planned, *, is_last: bool) -> Moment:
+        Whoever asks for the next moment accepts the one before. Where engine and model
+        have gone apart there is nothing more to compare, and the moments end.
+        """
+        moment = None
+        for planned in self._all_planned(rehearsal):
+            moment = self._met(planned)
+            yield moment
+            if self._is_apart(moment):
+                return
+            self._accept(planned, moment)
+        if moment is not None:
+            view = self._view
+            yield replace(moment, before=view, after=view, is_over=True)
+
+    def _all_planned(self, rehearsal: Rehearsal) -> Iterator[Planned]:
+        """Each call when the ones before it have been accepted."""
+        for planned in rehearsal.calls:
+            yield planned
+            yield from self._own_decode(planned)
+        for cache in range(len(self.model.caches)):
+            ahead = rehearsal.ahead.get(cache, ())
+            for call in closing_calls(self.model, cache):
+                if self._takes(call):
+                    yield Planned(
+                        call=call,
+                        cache=cache,
+                        is_refused=False,
+                        ahead=ahead,
+                        is_followed=True,
+                        is_closing=True,
+                    )
+
+    def _takes(self, call: Call) -> bool:
+        """Whether a call can be made; one that is refused, on refusal as offered."""
+        if Offer.REFUSALS in self._subject.offers or not isinstance(call, Decode):
+            return True
+        return self.model.caches[call.cache].can_decode(call.token_id)
+
+    def _is_apart(self, moment: Moment) -> bool:
+        is_silent = Offer.REFUSALS not in self._subject.offers
+        raised = moment.met is Met.REFUSED and is_silent
+        return raised or moment.met is Met.DISAGREED
+
+    def _met(self, planned: Planned) -> Moment:
         call, cache = planned.call, planned.cache
         watched = self._watched[cache]
         came = _came(self._subject, call)
         before, length_before = self._view, self.model.caches[cache].length
         self._state_before = state_of(self.model.caches[cache])
-        bits = bits_of(came.logits) if isinstance(came, Answer) else b""
+        bits = b""
+        if isinstance(came, Answer) and is_whole(call, came):
+            bits = bits_of(came.logits)
         due = self._expectation.of(planned, came, watched.oracle)
         if due.error is None and isinstance(came, Answer):
             self._score(call, cache, came)
@@ -113,7 +148,7 @@ class Trial:
             scores=watched.scores,
             generation=due.generation,
             outputs=self._outputs,
-            is_last=is_last,
+            is_over=False,
         )
 
     def _ahead(self, planned: Planned) -> tuple[int, ...]:
@@ -135,7 +170,7 @@ class Trial:
     def _accept(self, planned: Planned, moment: Moment) -> None:
         """Remember what the moment leaves for those to come."""
         call, cache = planned.call, planned.cache
-        watched = self._watched[cache]
+        watched, self._last_met = self._watched[cache], moment.met
         if moment.met is Met.REFUSED:
             for each in () if planned.is_closing else self._watched:
                 each.since.add(Event.REFUSAL)
@@ -195,15 +230,16 @@ class Trial:
             for parameter in decoder.parameters:
                 self.model.values[parameter] = values[parameter.name]
 
-    def _own_decode(self, planned: Planned, moment: Moment) -> Iterator[Planned]:
+    def _own_decode(self, planned: Planned) -> Iterator[Planned]:
         """After a refusal or a reset a decode, where that is refused and so no trace.
 
         Where it would count, the script makes one, or the law R3 on a copy.
         """
         kept = self.model.caches[planned.cache]
-        is_due = moment.met is Met.REFUSED or isinstance(planned.call, Reset)
+        is_due = self._last_met is Met.REFUSED or isinstance(planned.call, Reset)
         has_room = 0 < kept.length < kept.config.capacity
-        if planned.is_closing or planned.is_followed or not is_due:
+        is_silent = Offer.REFUSALS not in self._subject.offers
+        if is_silent or planned.is_followed or not is_due:
             return
         if kept.sessions and not (kept.is_bound and has_room):
             call = Decode(cache=planned.cache, token_id=0)

@@ -92,6 +92,15 @@ class CacheModel:
         copy.revisions, copy.content = self.revisions, self.content
         return copy
 
+    def can_decode(self, token_id: SupportsIndex) -> bool:
+        """Whether one more token would be held, if a session were open."""
+        try:
+            twin = self.copy().bind(DecoderModel(self.config, self.parameters))
+            twin.decode(token_id)
+        except errors.EngineError:
+            return False
+        return True
+
     def bind(self, decoder: DecoderModel) -> "SessionModel":
         """Open a session, or raise what forbids it."""
         for field in fields(self.config):

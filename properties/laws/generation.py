@@ -2,34 +2,40 @@
 
 from dataclasses import replace
 
-from engine import GenerationStep
+from engine import Generation, GenerationStep
 from properties.calls import Generate
-from properties.difference import Difference
-from properties.laws.law import DONE, REFUSED, law
-from properties.moment import Moment
+from properties.choices import DueGeneration
+from properties.difference import Difference, unlike
+from properties.laws.law import REFUSED, law
+from properties.moment import Met, Moment
 from properties.subject import Offer
 
 
-@law("P6 generation", DONE, Offer.GENERATION)
+@law("P6 generation", (Met.DONE, Met.DISAGREED), Offer.GENERATION)
 def generation(moment: Moment) -> Difference | None:
     """Every choice and draw is the replay's, up to the first that rounding decides."""
-    due = moment.generation
-    if due is None:
+    due, came = moment.generation, moment.came
+    if due is None or isinstance(came, Exception):
         return None
-    came = moment.answer.generation
-    assert came is not None  # what a generation is answered by
+    if came.generation is None:
+        return Difference(where="no generation came", due=due.generation, came=None)
+    found = _choice(due, came.generation)
+    if found is not None or due.n_sure < len(due.steps):
+        return found
+    whole = replace(came.generation, steps=due.steps)
+    is_as_long = len(came.generation.steps) == len(due.steps)
+    if whole != due.generation or not is_as_long:
+        where = "generation"
+        return Difference(where=where, due=due.generation, came=came.generation)
+    return unlike("the generator's state", due.state, moment.after.generator)
+
+
+def _choice(due: DueGeneration, came: Generation) -> Difference | None:
+    """The first choice that is another one."""
     for index in range(due.n_sure):
         pair = due.steps[index : index + 1], came.steps[index : index + 1]
         if not pair[1] or not _alike(pair[0][0], pair[1][0], due.interval_bound):
             return Difference(where=f"choice {index}", due=pair[0], came=pair[1])
-    if due.n_sure < len(due.steps):
-        return None
-    whole = replace(came, steps=due.steps)
-    if whole != due.generation or len(came.steps) != len(due.steps):
-        return Difference(where="generation", due=due.generation, came=came)
-    if moment.after.generator != due.state:
-        where = "the generator's state"
-        return Difference(where=where, due=due.state, came=moment.after.generator)
     return None
 
 
@@ -39,10 +45,8 @@ def no_draw(moment: Moment) -> Difference | None:
     call = moment.call
     if not isinstance(call, Generate):
         return None
-    if moment.after.generator == call.rng_state:
-        return None
     where = "the generator's state after a refusal"
-    return Difference(where=where, due=call.rng_state, came=moment.after.generator)
+    return unlike(where, call.rng_state, moment.after.generator)
 
 
 def _alike(due: GenerationStep, came: GenerationStep, bound: float) -> bool:

@@ -5,17 +5,15 @@ import numpy as np
 from engine.arrays import Array
 from properties.calls import Copy
 from properties.difference import Difference, unlike
-from properties.laws.law import AGREED, ANSWERED, law
+from properties.laws.law import ANSWERED, END, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Moment
 from properties.subject import Offer
 
 
-@law("E1 aliasing", AGREED, Offer.STATE)
+@law("E1 aliasing", END, Offer.STATE)
 def aliasing(moment: Moment) -> Difference | None:
     """Writing wherever an array that was handed out can be written changes nothing."""
-    if not moment.is_last:
-        return None
     before = moment.after
     returned = [logits for logits, _ in moment.outputs]
     for array in (*moment.subject.handed_out(), *returned):

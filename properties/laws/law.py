@@ -17,6 +17,7 @@ DONE: Final = (Met.DONE,)
 REFUSED: Final = (Met.REFUSED,)
 RAISED: Final = (Met.REFUSED, Met.DISAGREED)
 DISAGREED: Final = (Met.DISAGREED,)
+END: Final = (Met.END,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
 from typing import Final
 
+from properties.calls import Decode, Prefill
 from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import ANSWERED, LOGITS, law
-from properties.moment import FOREIGN, Moment
+from properties.moment import FOREIGN, Met, Moment
 from properties.oracle import bits_of_rows
 from properties.subject import Offer
 from properties.tolerance import first_difference
@@ -12,9 +13,11 @@ from properties.tolerance import first_difference
 _NOTHING: Final = 0.0  # what storage holds before anybody writes
 
 
-@law("P1 logits", LOGITS)
+@law("P1 logits", (Met.LOGITS, Met.DISAGREED))
 def logits(moment: Moment) -> Difference | None:
     """Logits are those of a full replay at its newest position."""
+    if moment.met is Met.DISAGREED:
+        return _missing(moment)
     if moment.error <= 1:
         return None
     return first_difference("the newest logits", moment.newest, moment.logits)
@@ -81,3 +84,13 @@ def spare_rows(moment: Moment) -> Difference | None:
         return None
     clean = moment.oracle.lone(moment.ahead, moment.content.n_prompt, _NOTHING)
     return unlike("with NaN in spare rows, the run", clean, moment.lone)
+
+
+def _missing(moment: Moment) -> Difference | None:
+    """No answer where one was due; a typed refusal is for the laws of refusals."""
+    has_raised = isinstance(moment.came, Exception)
+    is_ours = has_raised and Offer.REFUSALS not in moment.subject.offers
+    lacks_logits = not has_raised and isinstance(moment.call, Prefill | Decode)
+    if moment.due is not None or not (is_ours or lacks_logits):
+        return None
+    return Difference(where="no answer came", due="an answer", came=repr(moment.came))

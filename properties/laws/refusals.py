@@ -1,5 +1,6 @@
 """R1-R3: refusals are the ones that are due, change nothing, and are forgotten."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from engine import (
@@ -20,13 +21,20 @@ from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import FOREIGN, Event, Met, Moment
-from properties.subject import Observation, Offer
-from reference.session import CacheModel, DecoderModel
+from properties.subject import Answer, Observation, Offer
 
+_REFUSALS: Final = frozenset({Offer.REFUSALS})
+_BINDING: Final = _REFUSALS | {Offer.SESSIONS}
 PHASE: Final = (PrefillRequiresEmpty, PromptTooLong, DecodeRequiresPrefill, CacheFull)
-BINDING: Final = (ConfigMismatch, ParameterMismatch, ParameterRevisionMismatch)
-OWNED: Final = (*PHASE, *BINDING, ParameterBorrowed, WorkOverflow)
-"""Refusals of which another law says when they are due: S2, B1 to B4, C4."""
+OWNED: Final[Mapping[type[Exception], frozenset[Offer]]] = {
+    **dict.fromkeys(PHASE, _REFUSALS),
+    ConfigMismatch: _BINDING,
+    ParameterMismatch: _BINDING,
+    ParameterRevisionMismatch: _BINDING | {Offer.STEPS},
+    ParameterBorrowed: _REFUSALS | {Offer.STEPS},
+    WorkOverflow: _REFUSALS | {Offer.COUNTERS},
+}
+"""Refusals of which another law says when they are due, and what that law needs."""
 
 
 def wrongly_answered(
@@ -59,7 +67,11 @@ def exact(moment: Moment) -> Difference | None:
     """A refusal has the class and the fields that are due."""
     due, came = moment.due, moment.came
     if moment.met is Met.DISAGREED:
-        if isinstance(due or came, OWNED):
+        wrong = came if due is None else due
+        if isinstance(wrong, Answer):
+            return None  # which lacks something, and that is for its own law
+        needs = OWNED.get(type(wrong))
+        if needs is not None and needs <= moment.subject.offers:
             return None
     elif facts(due) == facts(came):
         return None
@@ -91,7 +103,7 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     goes_on = len(moment.ahead) > content.length
     tokens = moment.ahead if goes_on else (*content.history, 0)
     is_offered = Offer.COPIES in moment.subject.offers
-    if not is_offered or not _can_decode(moment.kept, tokens[content.length]):
+    if not is_offered or not moment.kept.can_decode(tokens[content.length]):
         return None
     run = moment.oracle.lone(tokens, content.n_prompt, FOREIGN)
     due = run.logits[content.length + 1 - content.n_prompt]
@@ -102,16 +114,6 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     else:
         came = bits_of(answer)
     return unlike("logits of a decode on a copy after the refusal", due, came)
-
-
-def _can_decode(kept: CacheModel, token_id: int) -> bool:
-    """Whether a copy of the cache, as it must be now, takes one more token."""
-    try:
-        twin = kept.copy().bind(DecoderModel(kept.config, kept.parameters))
-        twin.decode(token_id)
-    except EngineError:
-        return False
-    return True
 
 
 def _without_bits(observation: Observation) -> Observation:

@@ -30,11 +30,13 @@ def phase(moment: Moment) -> Difference | None:
     return wrongly_answered(moment, PHASE)
 
 
-@law("S3 reset", ANSWERED, Offer.STATE)
+@law("S3 reset", ANSWERED)
 def reset(moment: Moment) -> Difference | None:
     """A reset forgets tokens and counters; afterwards all is as with a new one."""
     if not isinstance(moment.call, Reset):
         return disturbed_by(Event.RESET, moment)
+    if Offer.STATE not in moment.subject.offers:
+        return None
     before = moment.before.caches[moment.cache]
     after = moment.after.caches[moment.cache]
     # The counters are the law C1's.
@@ -53,14 +55,15 @@ def rebind(moment: Moment) -> Difference | None:
     return disturbed_by(Event.REBIND, moment)
 
 
-@law("S5 isolation", AGREED, Offer.STATE)
+@law("S5 isolation", (*AGREED, Met.END))
 def isolation(moment: Moment) -> Difference | None:
     """What one cache does, no other sees; what was returned stays."""
-    if moment.is_last:
+    if moment.met is Met.END:
         for index, (logits, bits) in enumerate(moment.outputs):
             where = f"the logits of answer {index}, at the end of the run"
             if found := unlike(where, bits, bits_of(logits)):
                 return found
+        return None
     for index, due in enumerate(moment.before.caches):
         where = f"cache {index} after a call on cache {moment.cache}"
         came = due if index == moment.cache else moment.after.caches[index]
