@@ -17,11 +17,17 @@ from properties.script import ScriptRejected, Weights
 T = TypeVar("T")
 
 _SQUARE_OVERFLOWS: Final = 1e200
+_MAX_NUMBERS: Final = 2**27
 
 
 @lru_cache(maxsize=64)
 def initial_weights(config: DecoderConfig, weights: Weights) -> Mapping[str, Array]:
-    """Values by name, in stable order."""
+    """Values by name, in stable order.
+
+    Raises:
+        ScriptRejected: they or a cache would not fit into a gigabyte.
+    """
+    _require_size(config)
     rng = SplitMix64(weights.seed)
     drawn = Decoder.initialize(config, rng).weights
     for name, value in drawn.items():
@@ -82,6 +88,7 @@ def other_config(config: DecoderConfig, changes: Changes) -> DecoderConfig:
         other = replace(config, **changes.model_dump(exclude_none=True))
     except InvalidConfig as error:
         raise ScriptRejected(str(error)) from error
+    _require_size(other)
     if repr(other) == repr(config):  # floats by their bits, as evidence has them
         raise ScriptRejected("the changes change nothing")
     return other
@@ -92,3 +99,11 @@ def rebuilt_at(indices: Sequence[int], n_parameters: int) -> frozenset[int]:
     if max(indices, default=-1) >= n_parameters:
         raise ScriptRejected(f"there is no parameter {max(indices)}")
     return frozenset(indices)
+
+
+def _require_size(config: DecoderConfig) -> None:
+    cached = 2 * config.n_layers * config.capacity * config.kv_width
+    block = config.d_model * (config.d_model + config.kv_width + config.d_ff)
+    weights = config.vocab_size * config.d_model + config.n_layers * block
+    if max(cached, weights) > _MAX_NUMBERS:
+        raise ScriptRejected(f"{config} is too large to be judged")

@@ -21,8 +21,12 @@ def kept(folder: Path = FOLDER) -> Iterator[None]:
         text = to_json(failure.script)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
         law = next(iter(failure.broken))
-        folder.mkdir(exist_ok=True)
         path = folder / f"{law.id}-{name}.json"
-        path.write_text(text, encoding="utf-8")
-        failure.add_note(f"run it again: python -m properties run {path}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            failure.add_note(f"the script could not be written: {error}")
+        else:
+            failure.add_note(f"run it again: python -m properties run {path}")
         raise

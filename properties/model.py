@@ -77,7 +77,11 @@ class Model:
         """
         match call:
             case NewDecoder(decoder=decoder, rebuilt=rebuilt):
-                self.decoders.append(self._rebuilt(decoder, rebuilt))
+                made = self._rebuilt(decoder, rebuilt)
+                old = self.decoders[decoder].parameters
+                values = [self.values[parameter] for parameter in old]
+                self.values.update(zip(made.parameters, values, strict=True))
+                self.decoders.append(made)
             case NewCache() | Copy() | Bind() | BindRebuilt() | BindChanged():
                 self._perform_on_cache(call)
             case Prefill() | Decode() | Reset() | Close():
@@ -135,12 +139,11 @@ class Model:
     def _rebuilt(self, decoder: int, rebuilt: Sequence[int]) -> DecoderModel:
         old = self._decoder(decoder)
         renewed = rebuilt_at(rebuilt, len(old.parameters))
-        parameters = []
-        for index, parameter in enumerate(old.parameters):
-            new = ParameterModel(parameter.name) if index in renewed else parameter
-            self.values[new] = self.values[parameter]
-            parameters.append(new)
-        return DecoderModel(old.config, tuple(parameters))
+        parameters = tuple(
+            ParameterModel(parameter.name) if index in renewed else parameter
+            for index, parameter in enumerate(old.parameters)
+        )
+        return DecoderModel(old.config, parameters)
 
     def session(self, cache: int, age: int) -> SessionModel:
         """The session that was opened on a cache ``age`` sessions before the newest."""

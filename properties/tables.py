@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from properties.record import Seen
@@ -9,12 +10,13 @@ from properties.record import Seen
 
 def calls_table(seen: Iterable[Seen], title: str) -> Table:
     """A line a call: what it was answered, and what it left of the cache in focus."""
-    table = Table("call", "answer", "cache", title=title, title_justify="left")
-    table.add_column("length", justify="right")
-    table.add_column("error / bound", justify="right")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for column in ("call", "answer", "cache"):
+        table.add_column(column, overflow="fold")
+    for column in ("length", "scores", "error/bound"):
+        table.add_column(column, justify="right", overflow="fold")
     for each in seen:
-        error = f"{each.error:.1e}" if each.error else ""
-        table.add_row(
-            repr(each.call), each.outcome, each.after, str(each.length), error
-        )
+        error = f"{each.error:.0e}" if each.error else ""
+        numbers = str(each.length), str(each.scores), error
+        table.add_row(repr(each.call), each.outcome, each.after, *numbers)
     return table
