@@ -72,7 +72,8 @@ def refused_train(rng: Random, model: Model) -> Train:
     decoder = any_decoder(rng, model)
     config = model.decoders[decoder].config
     tokens = rng.choice((good_prompt(rng, config), *bad_prompts(rng, config)))
-    last = (), (strange_token(rng, config),), (0, 0)
+    strange = (strange_token(rng, config),)
+    last = strange, strange, (), (0, 0)
     return Train(
         decoder=decoder, tokens=tokens, targets=(*tokens[1:], *rng.choice(last))
     )
@@ -80,7 +81,7 @@ def refused_train(rng: Random, model: Model) -> Train:
 
 def train(rng: Random, model: Model) -> Train:
     """Good or not; a good one takes as long as ten others."""
-    makers = good_train, refused_train, refused_train
+    makers = good_train, refused_train, refused_train, refused_train
     return rng.choice(makers)(rng, model)
 
 

@@ -21,6 +21,9 @@ from reference import Replay
 from reference.replay import Reals
 from reference.session import CacheModel, Content
 
+NOTHING: Final = 0.0
+"""What storage holds before anybody writes."""
+
 FOREIGN: Final = math.nan
 """What the judge puts into rows outside the prefix: no sum can take it and hide it."""
 
@@ -165,12 +168,21 @@ class Moment:
     @property
     def lone(self) -> LoneRun:
         """The same tokens, split alike, on a fresh engine that does nothing else."""
+        return self.oracle.lone(self.ahead, self.content.n_prompt, NOTHING)
+
+    @property
+    def lone_and_foul(self) -> LoneRun:
+        """The same with foreign bits outside the prefix, as they are in this run."""
         return self.oracle.lone(self.ahead, self.content.n_prompt, FOREIGN)
 
     @property
-    def lone_bits(self) -> bytes:
-        """The logits of the answer's length in that run."""
-        return self.lone.logits[self.content.length - self.content.n_prompt]
+    def is_undisturbed(self) -> bool:
+        """Whether the logits are the lone run's to the bit."""
+        return self.bits == self.bits_in(self.lone)
+
+    def bits_in(self, run: LoneRun) -> bytes:
+        """Those of the logits at this answer's length."""
+        return run.logits[self.content.length - self.content.n_prompt]
 
 
 def is_whole(call: Call, answer: Answer) -> bool:

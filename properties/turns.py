@@ -170,7 +170,7 @@ def _looks(rng: Random, model: Model, old: int) -> Sequence[Call]:
         Close(cache=old),
         BindChanged(cache=old, decoder=decoder, changes=Changes(rms_epsilon=0.5)),
         single.new_decoder(rng, model),
-        decoder_calls.good_train(rng, model),
+        decoder_calls.train(rng, model),
         decoder_calls.good_step(rng, model),
     )
 

@@ -141,14 +141,19 @@ def returns_one_buffer(patch: pytest.MonkeyPatch) -> None:
 
 def nudges_the_first_cache_ever(patch: pytest.MonkeyPatch) -> None:
     """As an engine does that tunes itself while it runs."""
-    honest, first = DecoderSession.decode, list[KVCache]()
+    honest_bind, honest = KVCache.bind, DecoderSession.decode
+    bound = list[KVCache]()
+
+    def bind(cache: KVCache, decoder: Decoder) -> DecoderSession:
+        bound.append(cache)
+        return honest_bind(cache, decoder)
 
     def decode(session: DecoderSession, token_id: SupportsIndex) -> StepOutput:
         output = honest(session, token_id)
-        first.append(session.cache)
-        is_first = session.cache is first[0]
+        is_first = session.cache is bound[0]
         return with_logits(output, output.logits * ULP) if is_first else output
 
+    patch.setattr(KVCache, "bind", bind)
     patch.setattr(DecoderSession, "decode", decode)
 
 

@@ -1,16 +1,12 @@
 """P: what the cache answers and holds is what the tokens alone amount to."""
 
-from typing import Final
-
 from properties.calls import Decode, Prefill
 from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import ANSWERED, LOGITS, law
-from properties.moment import FOREIGN, Met, Moment
+from properties.moment import NOTHING, Met, Moment
 from properties.oracle import bits_of_rows
 from properties.subject import Offer
 from properties.tolerance import first_difference
-
-_NOTHING: Final = 0.0  # what storage holds before anybody writes
 
 
 @law("P1 logits", (Met.LOGITS, Met.DISAGREED))
@@ -51,7 +47,7 @@ def split(moment: Moment) -> Difference | None:
     if not moment.ends_sequence:
         return None
     content = moment.content
-    whole = moment.oracle.lone(content.history, content.length, FOREIGN)
+    whole = moment.oracle.lone(content.history, content.length, NOTHING)
     due, came = (
         (whole.logits[-1], whole.rows),
         (moment.lone.logits[-1], moment.lone.rows),
@@ -80,10 +76,13 @@ def causality(moment: Moment) -> Difference | None:
 @law("P5 spare rows", LOGITS, Offer.SPARE)
 def spare_rows(moment: Moment) -> Difference | None:
     """Whatever lies outside the prefix, all results are the same bits."""
-    if not moment.ends_sequence:
-        return None
-    clean = moment.oracle.lone(moment.ahead, moment.content.n_prompt, _NOTHING)
-    return unlike("with NaN in spare rows, the run", clean, moment.lone)
+    is_same = moment.is_undisturbed
+    if is_same and moment.ends_sequence and Offer.ROWS in moment.subject.offers:
+        is_same = bits_of_rows(moment.rows) == moment.lone.rows
+    if is_same:
+        return None  # the run has NaN there, the lone one zeros
+    where = "with NaN in spare rows, the run"
+    return unlike(where, moment.lone, moment.lone_and_foul)
 
 
 def _missing(moment: Moment) -> Difference | None:

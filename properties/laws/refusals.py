@@ -20,7 +20,7 @@ from properties.calls import Prefill
 from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
-from properties.moment import FOREIGN, Event, Met, Moment
+from properties.moment import NOTHING, Event, Met, Moment
 from properties.subject import Answer, Observation, Offer
 
 _REFUSALS: Final = frozenset({Offer.REFUSALS})
@@ -105,7 +105,7 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
     is_offered = Offer.COPIES in moment.subject.offers
     if not is_offered or not moment.kept.can_decode(tokens[content.length]):
         return None
-    run = moment.oracle.lone(tokens, content.n_prompt, FOREIGN)
+    run = moment.oracle.lone(tokens, content.n_prompt, NOTHING)
     due = run.logits[content.length + 1 - content.n_prompt]
     try:
         answer = moment.subject.decode_on_copy(moment.cache, tokens[content.length])

@@ -4,7 +4,7 @@ from properties.calls import Bind, Close, Reset
 from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import AGREED, ANSWERED, DISAGREED, LOGITS, law
 from properties.laws.refusals import PHASE, wrongly_answered
-from properties.laws.undisturbed import disturbed_by
+from properties.laws.undisturbed import disturbed, disturbed_by
 from properties.moment import Event, Met, Moment
 from properties.subject import Offer
 
@@ -77,4 +77,4 @@ def determinism(moment: Moment) -> Difference | None:
     """The same calls twice give the same bits."""
     if moment.since:
         return None  # whatever came between has a law of its own
-    return unlike("logits, nothing came between", moment.lone_bits, moment.bits)
+    return disturbed("logits, nothing came between", moment)

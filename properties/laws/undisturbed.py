@@ -11,4 +11,11 @@ def disturbed_by(event: Event, moment: Moment) -> Difference | None:
     """
     if event not in moment.since or moment.met is not Met.LOGITS:
         return None
-    return unlike(f"logits after {event.value}", moment.lone_bits, moment.bits)
+    return disturbed(f"logits after {event.value}", moment)
+
+
+def disturbed(where: str, moment: Moment) -> Difference | None:
+    """The same, whatever came between; foreign bits are the law P5's."""
+    if moment.is_undisturbed:
+        return None
+    return unlike(where, moment.bits_in(moment.lone_and_foul), moment.bits)
