@@ -5,6 +5,7 @@ or it changes the model. What logits and rows must be is left to ``replay``.
 """
 
 from dataclasses import fields
+from operator import add
 from typing import Final, NamedTuple, SupportsIndex
 
 from engine import errors
@@ -45,15 +46,10 @@ class Content(NamedTuple):
     def work(self, config: DecoderConfig) -> Work:
         """The counters, in closed form."""
         rows, layers = self.length, config.n_layers
-        done = Work(
-            token_forwards=rows,
-            prefill_tokens=self.n_prompt,
-            decode_tokens=rows - self.n_prompt,
-            cache_appends=layers * rows,
-            qkv_projection_rows=3 * layers * rows,
-            attention_scores=layers * config.n_heads * rows * (rows + 1) // 2,
-        )
-        return Work(*(a + b for a, b in zip(self.start, done, strict=True)))
+        scores = layers * config.n_heads * rows * (rows + 1) // 2
+        decoded, appends = rows - self.n_prompt, layers * rows
+        done = (rows, self.n_prompt, decoded, appends, 3 * appends, scores)
+        return Work(*map(add, self.start, done))
 
 
 class CacheModel:

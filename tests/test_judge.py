@@ -81,7 +81,7 @@ def test_digest_is_another_of_another_script() -> None:
         script_of(*GROWS, Decode(token_id=9)),
         script_of(*GROWS, Decode(token_id=True)),  # another outcome
         script_of(*GROWS, Generate(prompt=(0,))),
-        script_of(*GROWS, Generate(prompt=(0,), max_new_tokens=2)),
+        script_of(*GROWS, Generate(prompt=(0,), max_new_tokens=3)),
     )
     judge = Judge()
 

@@ -1,9 +1,11 @@
 """What the model alone knows of a script before it is run."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pytest
 
+from engine import EngineError
 from properties.calls import (
     Bind,
     Call,
@@ -17,19 +19,24 @@ from properties.calls import (
     Step,
 )
 from properties.drawn import initial_weights
-from properties.rehearsal import Planned, rehearse
+from properties.model import Model
+from properties.rehearsal import Planned, Rehearsal, closing_calls, rehearse
 from tests.judged import GROWS, script_of
 
 CLOSING = (4, 0)
 
 
-def plan_of(*calls: Call) -> list[Planned]:
+def rehearsal_of(*calls: Call) -> Rehearsal:
     script = script_of(*calls)
     return rehearse(script, initial_weights(script.config, script.weights))
 
 
+def plan_of(*calls: Call) -> list[Planned]:
+    return rehearsal_of(*calls).calls
+
+
 def ahead_of(calls: Sequence[Call]) -> list[tuple[int, ...]]:
-    return [each.ahead for each in plan_of(*calls)][: len(calls)]
+    return [each.ahead for each in plan_of(*calls)]
 
 
 def test_ahead_is_the_longest_history_before_a_reset() -> None:
@@ -67,13 +74,13 @@ def test_ahead_is_that_of_the_cache_in_focus() -> None:
 def test_focus_stays_where_it_was_if_no_cache_is_named() -> None:
     calls = (Step(), Copy(), Bind(cache=1), Step(), NewDecoder(), Close(), Step())
 
-    assert [each.cache for each in plan_of(*calls)][:7] == [0, 0, 1, 1, 1, 0, 0]
+    assert [each.cache for each in plan_of(*calls)] == [0, 0, 1, 1, 1, 0, 0]
 
 
 def test_refused_calls_are_known() -> None:
     calls = (Decode(token_id=0), *GROWS, Prefill(prompt=(0,)), Decode(token_id=True))
 
-    assert [each.is_refused for each in plan_of(*calls)][:5] == [
+    assert [each.is_refused for each in plan_of(*calls)] == [
         *(True, False, False, True, True)
     ]
 
@@ -95,20 +102,48 @@ def test_followed_is_what_gives_logits_next(then: Call, *, is_followed: bool) ->
 def test_followed_is_by_a_call_on_the_same_cache() -> None:
     plan = plan_of(GROWS[0], Copy(), Bind(cache=1), Decode(cache=1, token_id=3))
 
-    assert [each.is_followed for each in plan[:4]] == [False, True, True, True]
+    assert [each.is_followed for each in plan] == [False, True, True, True]
 
 
-def test_closing_calls_are_the_judges() -> None:
+def test_plan_is_of_the_scripts_own_calls() -> None:
     plan = plan_of(*GROWS)
 
-    assert [each.is_closing for each in plan] == [False, False, True, True]
-    assert [each.call for each in plan[2:]] == [Decode(token_id=4), Decode(token_id=0)]
+    assert [each.call for each in plan] == [*GROWS]
+    assert [each.is_closing for each in plan] == [False, False]
+
+
+def test_ahead_at_the_end_is_what_closing_calls_leave() -> None:
+    calls = (*GROWS, NewCache(), Close(), Step(), NewCache())
+
+    assert rehearsal_of(*calls).ahead == {0: (0, 1, 2), 1: (), 2: (0, *CLOSING)}
+
+
+def closing_of(*calls: Call, cache: int) -> list[Call]:
+    """The closing calls, each made before the next is asked for."""
+    script = script_of(*calls)
+    model = Model(script.config, initial_weights(script.config, script.weights))
+    for call in calls:
+        model.perform(call)
+    made = list[Call]()
+    for call in closing_calls(model, cache):
+        made.append(call)
+        with suppress(EngineError):
+            model.perform(call)
+    return made
+
+
+def test_open_cache_is_closed_by_two_decodes() -> None:
+    assert closing_of(*GROWS, cache=0) == [Decode(token_id=4), Decode(token_id=0)]
+
+
+def test_stale_cache_is_closed_by_a_bind() -> None:
+    assert closing_of(*GROWS, Close(), Step(), cache=0) == [Bind()]
 
 
 def test_cache_is_closed_on_its_own_decoder() -> None:
-    plan = plan_of(NewDecoder(rebuilt=(0,)), NewCache(decoder=1))
+    made = closing_of(NewDecoder(rebuilt=(0,)), NewCache(decoder=1), cache=1)
 
-    assert [each.call for each in plan if each.cache == 1] == [
+    assert made == [
         Bind(cache=1, decoder=1),
         Prefill(cache=1, prompt=(0,)),
         Decode(cache=1, token_id=4),

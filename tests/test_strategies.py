@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from engine import EngineError
 from properties.calls import Call, Decode
 from properties.drawn import initial_weights
+from properties.geometry import configs
 from properties.judge import Verdict
 from properties.machine import SessionMachine
 from properties.model import Model
@@ -43,7 +44,7 @@ def scripts() -> Sequence[Script]:
         return Verdict(seen=seen, closing=(), digest="", n_unsure=0)
 
     run_state_machine_as_test(
-        lambda: SessionMachine(judged),  # type: ignore[arg-type] # any maker will do
+        lambda: SessionMachine(judged, configs()),  # type: ignore[arg-type] # any maker will do
         settings=MAKING,
     )
     return made
