@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from engine import errors
+from properties.laws import LAWS
+from tests.test_laws import WITNESSES
 
 TEXT: Final = (Path(__file__).parents[1] / "README.md").read_text()
 SET_UP: Final = "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && "
@@ -37,7 +39,7 @@ def test_readme_begins_with_the_two_commands() -> None:
 
 
 def test_readme_example_prints_what_it_says() -> None:
-    (example,) = blocks("python")
+    example, _ = blocks("python")
     printed = subprocess.run(
         [sys.executable, "-c", example], capture_output=True, text=True, check=True
     ).stdout
@@ -48,6 +50,36 @@ def test_readme_example_prints_what_it_says() -> None:
     assert any(block.endswith(f"\n{counts}\n") for block in blocks("text"))
     figures = [float(each) for each in differences.strip("[ ]").split()]
     assert all(abs(figure) <= 2e-12 for figure in figures)
+
+
+def test_readme_engine_is_judged() -> None:
+    _, example = blocks("python")
+    printed = subprocess.run(
+        [sys.executable, "-c", example], capture_output=True, text=True, check=True
+    ).stdout
+
+    assert printed == "['done', 'done', 'done', 'done']\n"
+    assert f"\n```text\n{printed}```\n" in TEXT
+
+
+def test_readme_has_every_law_with_the_engine_that_it_rejects() -> None:
+    witnesses = {each.law: each.breaks.__name__ for each in WITNESSES}
+    table = {
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in TEXT.splitlines()
+        if re.match(r"\| [A-Z]\d ", line)
+    }
+
+    assert table == {
+        (
+            f"{law.id} {law.name}",
+            law.says.removesuffix("."),
+            f"*redundant*: {law.redundant}"
+            if law.redundant
+            else witnesses[law.id].replace("_", " "),
+        )
+        for law in LAWS.values()
+    }
 
 
 def test_readme_has_every_error_with_its_fields() -> None:
