@@ -1,17 +1,14 @@
 """One run: makes a script's calls on an engine and on the model, side by side."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from engine import LayerRows, StageFailed
+from engine import StageFailed
 from engine.arrays import Array
 from properties.calls import (
-    Bind,
     Call,
-    Copy,
     Decode,
     NewCache,
-    Prefill,
     Reset,
     Step,
     Train,
@@ -19,31 +16,12 @@ from properties.calls import (
 from properties.difference import bits_of
 from properties.due import Expectation, OracleOf
 from properties.model import Model
-from properties.moment import FOREIGN, Event, Met, Moment, is_whole
-from properties.oracle import Oracle
+from properties.moment import FOREIGN, Met, Moment, is_whole
 from properties.record import Record, state_of
 from properties.rehearsal import Planned, Rehearsal, closing_calls
 from properties.script import Script
 from properties.subject import Answer, Observation, Offer, Subject
-
-
-@dataclass(slots=True, eq=False)
-class Watched:
-    """What is kept of one cache, beside the model.
-
-    Attributes:
-        oracle: of the decoder as it was when the cache was made
-        storage: identities of its buffers, when it was made
-        rows: as they were after the last call
-        since: what has come since its last answer that was right
-        scores: of this sequence, the score values of each answer by length
-    """
-
-    oracle: Oracle
-    storage: Sequence[tuple[int, int]]
-    rows: Sequence[LayerRows] = ()
-    since: set[Event] = field(default_factory=set)
-    scores: list[tuple[int, int]] = field(default_factory=list)
+from properties.watched import Watch
 
 
 class Trial:
@@ -60,9 +38,7 @@ class Trial:
         self.record = Record()
         self._expectation = Expectation(self.model, subject, oracle_of)
         self._subject = subject
-        self._oracle_of = oracle_of
-        oracle = oracle_of(script.config, weights)
-        self._watched = [Watched(oracle, subject.storage(0))]
+        self._watch = Watch(self.model, subject, oracle_of)
         self._outputs = list[tuple[Array, bytes]]()
         self._state_before, self._last_met = "", Met.DONE
         self._view: Observation
@@ -116,7 +92,7 @@ class Trial:
 
     def _met(self, planned: Planned) -> Moment:
         call, cache = planned.call, planned.cache
-        watched = self._watched[cache]
+        watched = self._watch[cache]
         came = _came(self._subject, call)
         before, length_before = self._view, self.model.caches[cache].length
         self._state_before = state_of(self.model.caches[cache])
@@ -125,7 +101,7 @@ class Trial:
             bits = bits_of(came.logits)
         due = self._expectation.of(planned, came, watched.oracle)
         if due.error is None and isinstance(came, Answer):
-            self._score(call, cache, came)
+            self._watch.answered(call, cache, came)
         self._view = self._subject.observe()
         return Moment(
             call=call,
@@ -155,72 +131,30 @@ class Trial:
         """What was planned, unless a computation fails on the way there."""
         history, cache = self.model.caches[planned.cache].content.history, planned.cache
         is_still_so = planned.ahead[: len(history)] == history
-        oracle = self._watched[cache].oracle
+        oracle = self._watch[cache].oracle
         can_be = is_still_so and oracle.can_replay(planned.ahead)
         return planned.ahead if can_be else history
-
-    def _score(self, call: Call, cache: int, came: Answer) -> None:
-        scores = self._watched[cache].scores
-        if isinstance(call, Prefill):
-            scores.clear()
-        if came.attention_scores is not None:
-            length = self.model.caches[cache].length
-            scores.append((length, came.attention_scores))
 
     def _accept(self, planned: Planned, moment: Moment) -> None:
         """Remember what the moment leaves for those to come."""
         call, cache = planned.call, planned.cache
-        watched, self._last_met = self._watched[cache], moment.met
-        if moment.met is Met.REFUSED:
-            for each in () if planned.is_closing else self._watched:
-                each.since.add(Event.REFUSAL)
-        else:
-            self._keep_up(call, cache)
+        watched, self._last_met = self._watch[cache], moment.met
+        if moment.met is not Met.REFUSED:
+            self._watch.made(call, cache)
+        elif not planned.is_closing:
+            self._watch.refused()
         if moment.met is Met.LOGITS:
             self._outputs.append((moment.logits, moment.bits))
             watched.since.clear()
+        if isinstance(call, Step | Train) and moment.met is Met.DONE:
+            self._adopt_weights()
         if self._view.caches != moment.before.caches:
             watched.rows = moment.rows
         self.record.add(moment, self._state_before)
         if isinstance(call, Reset) or isinstance(moment.due, StageFailed):
             self._foul(cache)
-
-    def _keep_up(self, call: Call, cache: int) -> None:
-        """What a call that was made changes of what is kept beside the model."""
-        watched = self._watched[cache]
-        match call:
-            case NewCache():
-                self._watch_new_cache(call)
-            case Copy():
-                since = {Event.COPY, *watched.since}
-                storage = self._subject.storage(len(self._watched))
-                copy = replace(
-                    watched, storage=storage, since=since, scores=[*watched.scores]
-                )
-                self._watched.append(copy)
-            case Prefill() | Decode() | Reset():
-                for each in self._watched:
-                    if each is not watched:
-                        each.since.add(Event.OTHERS)
-                if isinstance(call, Reset):
-                    watched.since.add(Event.RESET)
-                    watched.scores.clear()
-            case Bind():
-                if len(self.model.caches[cache].sessions) > 1:
-                    watched.since.add(Event.REBIND)
-            case Step() | Train():
-                self._adopt_weights()
-            case _:
-                pass
-
-    def _watch_new_cache(self, call: NewCache) -> None:
-        config = self.model.decoders[call.decoder].config
-        oracle = self._oracle_of(config, self.model.weights_of[-1])
-        has_stepped = any(self.model.caches[-1].revisions)
-        since = {Event.STEP} if has_stepped else set[Event]()
-        cache = len(self._watched)
-        self._watched.append(Watched(oracle, self._subject.storage(cache), since=since))
-        self._foul(cache)
+        if isinstance(call, NewCache):
+            self._foul(len(self.model.caches) - 1)
 
     def _adopt_weights(self) -> None:
         """Go on from the engine's values, so that rounding does not add up."""
