@@ -8,10 +8,10 @@ from properties.chapter import (
     CONFIG,
     DECODED,
     PROMPT,
+    TOLERANCE,
     Chapter,
     Phase,
 )
-from properties.tolerance import TOLERANCE
 
 _LANES = CONFIG.n_layers * CONFIG.n_heads
 

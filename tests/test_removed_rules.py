@@ -1,0 +1,62 @@
+"""A machine without one of its rules fails the floors of what that rule alone reaches.
+
+Only the model answers here: what is reached does not depend on arithmetic.
+"""
+
+from typing import Final
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from properties.floors import MACHINE_FLOORS, Census, FloorsMissed, Outcome, require
+from properties.geometry import configs
+from properties.judge import Verdict
+from properties.machine import SessionMachine
+from properties.plugin import PROFILES
+from properties.script import Script
+from tests.walks import seen_by_model
+
+SHORT: Final = settings(
+    PROFILES["quick"].machine,
+    database=None,
+    max_examples=60,
+    phases=[Phase.generate],
+)
+OVERFLOWS: Final = {
+    Outcome("prefill", "WorkOverflow"),
+    Outcome("decode", "WorkOverflow"),
+}
+
+
+class WithoutWornCounters(SessionMachine):
+    refuses_to_overflow_counters = None  # type: ignore[assignment] # a rule no longer
+
+
+def reached_by(machine: type[SessionMachine]) -> Census:
+    census = Census()
+
+    def judged(script: Script) -> Verdict:
+        verdict = seen_by_model(script)
+        census.record(verdict)
+        return verdict
+
+    run_state_machine_as_test(
+        lambda: machine(judged, configs()),  # type: ignore[arg-type] # as in hunting
+        settings=SHORT,
+    )
+    return census
+
+
+def test_rule_that_is_removed_is_missed() -> None:
+    with pytest.raises(FloorsMissed) as missed:
+        require(reached_by(WithoutWornCounters), MACHINE_FLOORS)
+    unreached = {line.cell for line in missed.value.lines if not line.reached}
+
+    assert unreached >= OVERFLOWS
+
+
+def test_rule_that_is_there_is_not() -> None:
+    census = reached_by(SessionMachine)
+
+    assert all(census.counts[cell] for cell in OVERFLOWS)
