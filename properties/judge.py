@@ -3,11 +3,24 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from engine import DecoderConfig
 from engine.arrays import Array
 from properties.built_in import BuiltIn
-from properties.calls import Call, Decode, Prefill, Reset
+from properties.calls import (
+    Bind,
+    BindChanged,
+    BindRebuilt,
+    Call,
+    Close,
+    Copy,
+    Generate,
+    NewCache,
+    NewDecoder,
+    Step,
+    Train,
+)
 from properties.difference import Difference, bits_of
 from properties.drawn import initial_weights
 from properties.laws import LAWS, Law
@@ -18,6 +31,17 @@ from properties.rehearsal import Rehearsal, rehearse
 from properties.script import Script, ScriptRejected, to_json
 from properties.subject import Make, Offer
 from properties.trial import Trial
+
+_SESSIONS: Final = frozenset({Offer.SESSIONS})
+_NEEDS: Final[Mapping[type[Call], frozenset[Offer]]] = {
+    **dict.fromkeys((NewDecoder, NewCache, Bind, BindRebuilt, BindChanged), _SESSIONS),
+    Close: _SESSIONS,
+    Copy: _SESSIONS | {Offer.COPIES},
+    Step: frozenset({Offer.STEPS}),
+    Train: frozenset({Offer.STEPS}),
+    Generate: frozenset({Offer.GENERATION}),
+}
+"""By call, what an engine must offer to be called so; what is not here, nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +145,10 @@ class Judge:
 def _offered(rehearsal: Rehearsal, offers: frozenset[Offer]) -> Rehearsal:
     """The calls that can be made on an engine that offers no more than this."""
     calls = rehearsal.calls
-    if Offer.SESSIONS not in offers:
-        for index, planned in enumerate(calls):
-            if not isinstance(planned.call, Prefill | Decode | Reset):
-                raise ScriptRejected(f"call {index}: the engine offers no sessions")
+    for index, planned in enumerate(calls):
+        lacking = _NEEDS.get(type(planned.call), frozenset()) - offers
+        if lacking:
+            raise ScriptRejected(f"call {index}: the engine offers no {min(lacking)}")
     if Offer.REFUSALS not in offers:
         calls = [planned for planned in calls if not planned.is_refused]
     return rehearsal._replace(calls=calls)

@@ -28,6 +28,9 @@ FOREIGN: Final = math.nan
 """What the judge puts into rows outside the prefix: no sum can take it and hide it."""
 
 
+_WIDEST: Final = np.dtype(np.float64).itemsize
+
+
 class Event(StrEnum):
     """What may have come between two answers of a cache, and must not matter."""
 
@@ -107,7 +110,7 @@ class Moment:
             return Met.DISAGREED if self.due is None else Met.REFUSED
         if self.due is not None or not is_whole(self.call, self.came):
             return Met.DISAGREED
-        return Met.DONE if self.came.logits is None else Met.LOGITS
+        return Met.LOGITS if isinstance(self.call, Prefill | Decode) else Met.DONE
 
     @property
     def answer(self) -> Answer:
@@ -186,12 +189,15 @@ class Moment:
 
 
 def is_whole(call: Call, answer: Answer) -> bool:
-    """Whether the answer has what was asked for."""
+    """Whether the answer has what was asked for; what else it has, nobody asks."""
     match call:
         case Prefill() | Decode():
             logits: object = answer.logits
-            return isinstance(logits, np.ndarray) and logits.dtype.kind == "f"
+            if not isinstance(logits, np.ndarray):
+                return False
+            dtype = np.dtype(logits.dtype)
+            return dtype.kind == "f" and dtype.itemsize <= _WIDEST
         case Generate():
             return answer.generation is not None
         case _:
-            return answer.logits is None
+            return True

@@ -26,7 +26,7 @@ class Weights(Record):
     """
 
     seed: Word
-    scale: Annotated[float, Field(gt=0)] = 1.0
+    scale: Annotated[float, Field(gt=0, le=1e300)] = 1.0
     gain_spread: Annotated[float, Field(ge=0)] = 0.0
 
 

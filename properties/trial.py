@@ -7,8 +7,10 @@ from engine import StageFailed
 from engine.arrays import Array
 from properties.calls import (
     Call,
+    Close,
     Decode,
     NewCache,
+    Prefill,
     Reset,
     Step,
     Train,
@@ -64,8 +66,9 @@ class Trial:
     def _all_planned(self, rehearsal: Rehearsal) -> Iterator[Planned]:
         """Each call when the ones before it have been accepted."""
         for planned in rehearsal.calls:
-            yield planned
-            yield from self._own_decode(planned)
+            if self._takes(planned.call):
+                yield planned
+                yield from self._own_decode(planned)
         for cache in range(len(self.model.caches)):
             ahead = rehearsal.ahead.get(cache, ())
             for call in closing_calls(self.model, cache):
@@ -80,7 +83,15 @@ class Trial:
                     )
 
     def _takes(self, call: Call) -> bool:
-        """Whether a call can be made; one that is refused, on refusal as offered."""
+        """Whether a call can be made, as far as the rehearsal could not know.
+
+        A computation may have failed, and so a session is not there after all. A call
+        that is refused can be made only if the engine offers refusals.
+        """
+        if not isinstance(call, Prefill | Decode | Reset | Close):
+            return True
+        if call.age >= len(self.model.caches[call.cache].sessions):
+            return False
         if Offer.REFUSALS in self._subject.offers or not isinstance(call, Decode):
             return True
         return self.model.caches[call.cache].can_decode(call.token_id)

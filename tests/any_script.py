@@ -83,7 +83,9 @@ faults: Final = st.builds(
 any_script: Final = st.builds(
     Script,
     config=st.just(TINY),
-    weights=st.builds(Weights, seed=words, scale=sizes.filter(bool), gain_spread=sizes),
+    weights=st.builds(
+        Weights, seed=words, scale=st.floats(1e-300, 1e300), gain_spread=sizes
+    ),
     optimizer=st.builds(
         AdamWConfig,
         learning_rate=st.just(math.pi),

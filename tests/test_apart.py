@@ -82,7 +82,7 @@ WITNESSES = {witness.law: witness for witness in CALLS}
 
 @pytest.mark.parametrize(
     ("law", "offer"),
-    [("B3", Offer.STEPS), ("B4", Offer.STEPS), ("C4", Offer.COUNTERS)],
+    [("C4", Offer.COUNTERS)],
 )
 def test_refusal_whose_law_is_not_asked_is_that_of_r2(
     law: str, offer: Offer, monkeypatch: pytest.MonkeyPatch

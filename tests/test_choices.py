@@ -80,6 +80,23 @@ def test_one_token_has_no_other_choice() -> None:
     assert margin(np.array([1.0]), asked(Greedy()), step, bound=0.0) == np.inf
 
 
+@pytest.mark.parametrize(
+    ("k", "bound", "gap"),
+    [
+        *((1, 1.0, 3.0), (2, 1.0, 2.0), (3, 1.0, 2.0), (4, 1.0, 2.0)),
+        *((1, 0.99, 3.0), (2, 0.99, 2.0), (3, 0.99, 4.0), (4, 0.99, np.inf)),
+    ],
+)
+def test_margin_is_the_least_gap_where_the_order_decides_everything(
+    k: int, bound: float, gap: float
+) -> None:
+    """Down to the k-th: each share is 1 or 0 there, and else moves by little."""
+    logits = np.array([0.0, 6.0, 9.0, 4.0])
+    step = drawn(0.5, 0.0, 1.0)
+
+    assert margin(logits, top(k), step, bound) == gap
+
+
 def test_margin_counts_the_second_best_where_the_heat_is_nothing() -> None:
     logits = np.array([1.0, np.nextafter(1.0, 2.0)])
     request = asked(TopK(temperature=1e-300, k=2))

@@ -54,9 +54,3 @@ def test_rule_that_is_removed_is_missed() -> None:
     unreached = {line.cell for line in missed.value.lines if not line.reached}
 
     assert unreached >= OVERFLOWS
-
-
-def test_rule_that_is_there_is_not() -> None:
-    census = reached_by(SessionMachine)
-
-    assert all(census.counts[cell] for cell in OVERFLOWS)

@@ -148,7 +148,8 @@ def _see(model: Model, call: Call, focus: int) -> Seen:
     except (EngineError, TypeError) as refusal:
         outcome = type(refusal).__name__
     kept = model.caches[focus]
-    return Seen(call, outcome, before, state_of(kept), kept.length, 0.0)
+    scores = kept.work.attention_scores
+    return Seen(call, outcome, before, state_of(kept), kept.length, 0.0, scores)
 
 
 def _verdict(seen: Sequence[Seen]) -> Verdict:
