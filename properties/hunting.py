@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from hypothesis import settings, strategies as st
+from hypothesis import settings, strategies as st, target
 from hypothesis.stateful import run_state_machine_as_test
 
 from engine import DecoderConfig
@@ -45,3 +45,24 @@ def hunt(
         machine,  # type: ignore[arg-type] # takes any maker of machines, its docs say
         settings=length,
     )
+
+
+def climb(
+    new_judge: Callable[[], Judge],
+    record: Callable[[Verdict], None],
+    length: settings,
+) -> None:
+    """The same, towards large errors and many kinds of answers.
+
+    Raises:
+        PropertyFailed: the smallest script that was found to fail.
+    """
+
+    def record_and_aim(verdict: Verdict) -> None:
+        record(verdict)
+        errors = [each.error for each in verdict.seen]
+        target(max(errors, default=0.0), label="largest error as a share of its bound")
+        answers = {(each.call.call, each.outcome) for each in verdict.seen}
+        target(len(answers), label="kinds of answer")
+
+    hunt(new_judge, record_and_aim, length)

@@ -7,7 +7,7 @@ performs each call on the model too, to see what can come next, and judges nothi
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from hypothesis import strategies as st, target
+from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -21,7 +21,6 @@ from properties.calls import Call
 from properties.drawing import drawn, drawn_as_refused, when
 from properties.drawn import initial_weights
 from properties.geometry import weights
-from properties.judge import Verdict
 from properties.model import Model
 from properties.reachable import (
     closed,
@@ -53,7 +52,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def __init__(
         self,
-        judged: Callable[[Script], Verdict],
+        judged: Callable[[Script], object],
         shapes: st.SearchStrategy[DecoderConfig],
     ) -> None:
         super().__init__()
@@ -71,17 +70,8 @@ class SessionMachine(RuleBasedStateMachine):
                 self.model.perform(call)
 
     def teardown(self) -> None:
-        """Hand over the script, and lead Hypothesis to errors and to rare answers."""
         if self.calls:
-            verdict = self.judged(
-                self.begun.model_copy(update={"calls": tuple(self.calls)})
-            )
-            answers = {(each.call.call, each.outcome) for each in verdict.seen}
-            target(len(answers), label="kinds of answer")
-            target(
-                max((each.error for each in verdict.seen), default=0.0),
-                label="largest error as a share of its bound",
-            )
+            self.judged(self.begun.model_copy(update={"calls": tuple(self.calls)}))
 
     # What a caller may do.
 

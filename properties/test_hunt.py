@@ -11,7 +11,7 @@ from properties.enumeration import enumerate_all, enumeration_floors
 from properties.failures import kept
 from properties.floors import MACHINE_FLOORS, Census, Floors
 from properties.geometry import position_sweep
-from properties.hunting import hunt
+from properties.hunting import climb, hunt
 from properties.judge import Judge
 from properties.plugin import length_of_hunt
 from properties.script import Script, from_json
@@ -36,7 +36,7 @@ def test_machine(new_judge: NewJudge, reached: Reached) -> None:
 def test_machine_climbs(new_judge: NewJudge, reached: Reached) -> None:
     census = Census()
     with kept():
-        hunt(new_judge, census.record, length_of_hunt().climb)
+        climb(new_judge, census.record, length_of_hunt().climb)
 
     reached(census, {})
 
