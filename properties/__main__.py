@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     enumerating = commands.add_parser(
         "enumerate", help="judge every script up to a depth"
     )
-    enumerating.add_argument("--depth", type=int, default=3, help="3, if not told")
+    enumerating.add_argument(
+        "--depth", type=int, choices=range(1, 7), default=3, help="3, if not told"
+    )
     for command in (running, enumerating):
         command.add_argument(
             "--property", choices=LAWS, help="check this one alone", metavar="ID"

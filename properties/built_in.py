@@ -79,9 +79,10 @@ class BuiltIn(Subject):
             case Step():
                 parameters = stepped(call, self.decoders[call.decoder].parameters)
                 shapes = tuple(parameter.value.shape for parameter in parameters)
-                self.optimizer.step(parameters, gradients(call, shapes))
+                n_steps = self.optimizer.step(parameters, gradients(call, shapes))
+                return Answer(n_steps=n_steps)
             case Train():
-                self._train(call)
+                return Answer(n_steps=self._train(call))
             case Generate():
                 return self._generate(call)
         return Answer()
@@ -180,10 +181,10 @@ class BuiltIn(Subject):
                 except ParameterLayout:
                     return Decoder.initialize(config, SplitMix64(0))
 
-    def _train(self, call: Train) -> None:
+    def _train(self, call: Train) -> int:
         decoder = self.decoders[call.decoder]
         _, self._gradients = loss_and_gradients(decoder, call.tokens, call.targets)
-        self.optimizer.step(decoder.parameters, self._gradients)
+        return self.optimizer.step(decoder.parameters, self._gradients)
 
     def _generate(self, call: Generate) -> Answer:
         self.rng = SplitMix64(call.rng_state)

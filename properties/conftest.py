@@ -10,15 +10,18 @@ from properties.judge import Judge
 from properties.laws import LAWS
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse a property that there is not, before anything runs."""
+    law = session.config.getoption("--property")
+    if law is not None and law not in LAWS:
+        raise pytest.UsageError(f"{law} is none of {', '.join(LAWS)}")
+
+
 @pytest.fixture
 def new_judge(request: pytest.FixtureRequest) -> Callable[[], Judge]:
     """Makes judges that ask every law, or the one that was named."""
     law = request.config.getoption("--property")
-    if law is None:
-        return Judge
-    if law not in LAWS:
-        raise pytest.UsageError(f"{law} is none of {', '.join(LAWS)}")
-    return lambda: Judge(laws=[LAWS[law]])
+    return Judge if law is None else lambda: Judge(laws=[LAWS[law]])
 
 
 @pytest.fixture

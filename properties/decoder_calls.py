@@ -102,25 +102,22 @@ def good_generate(rng: Random, model: Model) -> Generate:
 
 
 def refused_generate(rng: Random, model: Model) -> Generate:
-    """One thing wrong, at least, in what would be a good one."""
+    """One thing wrong in what would be a good one, or several: the first decides."""
     good = good_generate(rng, model)
     config = model.decoders[good.decoder].config
-    wrong = rng.choice(("prompt", "prompt", "eos", "temperature", "k", "budget"))
-    changed: dict[str, object] = {}
-    match wrong:
-        case "prompt":
-            changed["prompt"] = rng.choice(bad_prompts(rng, config))
-        case "eos":
-            changed["eos_token"] = strange_token(rng, config)
-        case "temperature":
-            heat = rng.choice(_BAD_TEMPERATURES)
-            changed["sampling"] = Sampling(temperature=heat, k=1)
-        case "k":
-            k = rng.choice((0, config.vocab_size + 1))
-            changed["sampling"] = Sampling(temperature=1.0, k=k)
-        case _:
-            changed["max_new_tokens"] = rng.choice((-1, True))
-    return good.model_copy(update=changed)
+    k = rng.choice((0, config.vocab_size + 1))
+    cold, strange = rng.choice(_BAD_TEMPERATURES), strange_token(rng, config)
+    wrongs: list[dict[str, object]] = [
+        {"prompt": rng.choice(bad_prompts(rng, config))},
+        {"prompt": rng.choice(bad_prompts(rng, config)), "max_new_tokens": -1},
+        {"eos_token": strange},
+        {"eos_token": strange, "sampling": Sampling(temperature=cold, k=k)},
+        {"sampling": Sampling(temperature=cold, k=rng.choice((1, k)))},
+        {"sampling": Sampling(temperature=1.0, k=k)},
+        {"sampling": Sampling(temperature=1.0, k=k), "max_new_tokens": -1},
+        {"max_new_tokens": rng.choice((-1, -2, True))},
+    ]
+    return good.model_copy(update=rng.choice(wrongs))
 
 
 def generate(rng: Random, model: Model) -> Generate:

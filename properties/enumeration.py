@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Final
 
 from properties.alphabets import GEOMETRIES, Geometry
-from properties.floors import Census, Floors, Outcome, Pair
+from properties.floors import RANDOM_FLOORS, Census, Floors, Outcome, Pair
 from properties.graph import DONE, EDGES, Edge
 from properties.judge import Verdict
 from properties.script import Script
@@ -146,3 +146,11 @@ def _needs_more(edge: Edge) -> bool:
     needs_other_parameters = steps and stays and not is_stale
     needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and is_stale
     return needs_an_older_session or needs_other_parameters or needs_a_newer_cache
+
+
+MACHINE_FLOORS: Final[Floors] = {
+    cell: floor
+    for cell, floor in RANDOM_FLOORS.items()
+    if cell not in enumeration_floors(_SHALLOW)
+}
+"""Of the state machine: what the enumeration does not reach for sure."""

@@ -62,10 +62,10 @@ CORPUS_FLOORS: Final[Floors] = {
 }
 """What takes weights at the edge of overflow: too rare in the machine to rest on."""
 
-MACHINE_FLOORS: Final[Floors] = {
+RANDOM_FLOORS: Final[Floors] = {
     cell: 20 for cell in OUTCOMES | PAIRS | MOVES if cell not in CORPUS_FLOORS
 }
-"""Of the state machine: every outcome, every pair of calls, every move of a cache."""
+"""Every outcome, every pair of calls, every move of a cache: as a random maker."""
 
 
 class Census:

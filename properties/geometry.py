@@ -104,6 +104,7 @@ def bad_prompts(rng: Random, config: DecoderConfig) -> list[tuple[Token, ...]]:
         tokens(rng, config, config.capacity + 1),
         (*before, strange_token(rng, config), *after),
         (*before, True),
+        (strange_token(rng, config), True),  # and the first of them decides
     ]
 
 

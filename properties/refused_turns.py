@@ -14,7 +14,6 @@ from properties.geometry import (
     good_prompt,
     strange_token,
     token,
-    tokens,
 )
 from properties.model import Model
 from properties.reachable import (
@@ -125,10 +124,12 @@ def bad_requests(rng: Random, model: Model) -> Sequence[Call]:
 def worn_counters(rng: Random, model: Model) -> Sequence[Call]:
     """A cache whose counters have room for a few rows, or for none, until its reset."""
     cache, new = len(model.caches), single.nearly_worn_cache(rng, model)
-    prompt = Prefill(cache=cache, prompt=tokens(rng, model.decoders[0].config, 1))
+    config = model.decoders[0].config
+    bad = Prefill(cache=cache, prompt=rng.choice(bad_prompts(rng, config)))
+    prompt = Prefill(cache=cache, prompt=good_prompt(rng, config))
     few, again = decodes_of(rng, model, 3 * [cache]), filled(rng, model, cache)
     bind = Bind(cache=cache, decoder=new.decoder)
-    return [new, bind, prompt, *few, *again, Reset(cache=cache), *again]
+    return [new, bind, bad, prompt, *few, *again, Reset(cache=cache), *again]
 
 
 def before_a_decode(refused: Turn) -> Turn:

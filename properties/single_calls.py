@@ -53,7 +53,7 @@ def nearly_worn_cache(rng: Random, model: Model) -> NewCache:
     """One with a counter, or two, that have room for a few rows or for none."""
     counts = [0] * 6
     for counter in rng.sample(_COUNTERS, k=rng.choice((1, 1, 2))):
-        counts[counter] = _LIMIT - rng.choice((0, 0, 1, 3))
+        counts[counter] = _LIMIT - rng.choice((0, 0, 1, 3, rng.randint(0, 60)))
     a, b, c, d, e, f = counts
     return NewCache(decoder=any_decoder(rng, model), work=(a, b, c, d, e, f))
 
@@ -71,7 +71,7 @@ def bind(rng: Random, model: Model) -> Bind:
 def bind_rebuilt(rng: Random, model: Model) -> BindRebuilt:
     """To equal parameters, which is refused."""
     cache, decoder = _cache(rng, model), any_decoder(rng, model)
-    rebuilt = rng.choice(_REBUILDS[1:])(rng, model)
+    rebuilt = rng.choice((_some, _all))(rng, model)
     return BindRebuilt(cache=cache, decoder=decoder, rebuilt=rebuilt)
 
 
@@ -138,4 +138,10 @@ def _all(_rng: Random, model: Model) -> tuple[int, ...]:
     return tuple(range(len(model.decoders[0].parameters)))
 
 
-_REBUILDS: Final = (_none, _some, _all)
+def _first(rng: Random, model: Model) -> tuple[int, ...]:
+    """All but the last few, or but one, which stay shared."""
+    n_parameters = len(model.decoders[0].parameters)
+    return tuple(range(n_parameters - rng.choice((1, rng.randint(1, n_parameters)))))
+
+
+_REBUILDS: Final = (_none, _some, _all, _first)

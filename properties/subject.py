@@ -40,6 +40,7 @@ class Answer:
         length: of the prefix, the newest row included
         attention_scores: score values formed for the newest row
         generation: what was generated
+        n_steps: how many steps the optimizer has taken
     """
 
     logits: Vector | None = None
@@ -47,6 +48,7 @@ class Answer:
     length: int | None = None
     attention_scores: int | None = None
     generation: Generation | None = None
+    n_steps: int | None = None
 
 
 class CacheView(NamedTuple):

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import pytest
 
-from properties.enumeration import enumerate_all, enumeration_floors
+from properties.enumeration import MACHINE_FLOORS, enumerate_all, enumeration_floors
 from properties.failures import kept
-from properties.floors import MACHINE_FLOORS, Census, Floors
+from properties.floors import Census, Floors
 from properties.geometry import position_sweep
 from properties.hunting import climb, hunt
 from properties.judge import Judge

@@ -37,6 +37,7 @@ from properties.reachable import (
     open_with_room,
     owner,
     room,
+    strangers,
     unbound_fresh,
 )
 from properties.single_calls import CallMaker
@@ -53,6 +54,7 @@ _ALWAYS: Final[tuple[CallMaker, ...]] = (
     single.close,
     decoder_calls.step,
     decoder_calls.train,
+    decoder_calls.refused_train,
     decoder_calls.generate,
 )
 _NEW_DECODERS: Final[tuple[CallMaker, ...]] = 2 * (single.new_decoder,)
@@ -116,7 +118,9 @@ def binds(rng: Random, model: Model) -> Sequence[Call]:
     """A session of a cache that has none, and is not stale."""
     cache = rng.choice(unbound_fresh(model))
     bind = Bind(cache=cache, decoder=owner(model, cache))
-    return [bind, *decodes_of(rng, model, [cache])]
+    old = Reset(cache=cache, age=1), Close(cache=cache, age=1)
+    older = old if model.caches[cache].sessions else ()
+    return [bind, *older, *decodes_of(rng, model, [cache])]
 
 
 def new_sessions(rng: Random, model: Model) -> Sequence[Call]:
@@ -155,12 +159,20 @@ def _between_sessions(rng: Random, model: Model, made: Step | Train) -> Sequence
     """Everything closed, a step on an old cache's decoder, and a new cache in use."""
     old = rng.choice(fresh_and_filled(model) or once_bound(model))
     step = made.model_copy(update={"decoder": owner(model, old)})
-    bind = Bind(cache=old, decoder=step.decoder)  # refused, and so is the next one
+    bind = Bind(cache=old, decoder=step.decoder)  # the second one is refused
+    strange = [Bind(cache=old, decoder=each) for each in strangers(model, old)]
     looks = [rng.choice(_looks(rng, model, old)) for _ in range(2)]
-    new = NewCache(decoder=step.decoder)
-    begun = begin(rng, model, new, len(model.caches))
-    after = begun if has_room_for_cache(model) else ()
-    return [*closes_of(model), bind, Close(cache=old), step, bind, *looks, *after]
+    closed = [*closes_of(model), bind, Close(cache=old), *strange]
+    return [*closed, step, bind, *looks, *_begun_and_stepped(rng, model, step)]
+
+
+def _begun_and_stepped(rng: Random, model: Model, step: Step | Train) -> Sequence[Call]:
+    """A new cache in use, which the same step makes stale too; and one after that."""
+    if not has_room_for_cache(model):
+        return []
+    cache, new = len(model.caches), NewCache(decoder=step.decoder)
+    first = begin(rng, model, new, cache)
+    return [*first, Close(cache=cache), step, *begin(rng, model, new, cache + 1)]
 
 
 def _looks(rng: Random, model: Model, old: int) -> Sequence[Call]:

@@ -1,8 +1,10 @@
 """Engines that are wrong in one place: what they refuse, bind, count and hand out."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from engine import AdamWConfig, Generation, GenerationRequest, KVCache, Parameter
+from engine import AdamW, AdamWConfig, Generation, GenerationRequest, KVCache, Parameter
 from engine.adamw import adamw_update
 from engine.arrays import Array, Vector
 from engine.cache import LayerRows
@@ -171,3 +173,36 @@ CALLS = (
     Witness("E1", hands_out_its_rows, GROWS),
     Witness("E2", copies_share_their_rows, (*GROWS, Copy())),
 )
+
+
+def spares_its_rows(patch: pytest.MonkeyPatch) -> None:
+    def nothing(cache: KVCache, value: float) -> None:
+        del cache, value
+
+    patch.setattr(KVCache, "fill_spare", nothing)
+
+
+def fails_for_another_reason(patch: pytest.MonkeyPatch) -> None:
+    def other(index: int, value: float) -> ArithmeticError:
+        return ArithmeticError(index, value)
+
+    patch.setattr("engine.floating.NonFinite", other)
+
+
+def loses_count_of_its_steps(patch: pytest.MonkeyPatch) -> None:
+    honest = AdamW.step
+
+    def step(
+        optimizer: AdamW, parameters: Iterable[Parameter], gradients: Iterable[Array]
+    ) -> int:
+        return min(honest(optimizer, parameters, gradients), 1)
+
+    patch.setattr(AdamW, "step", step)
+
+
+MORE_CALLS = (
+    Witness("P5", spares_its_rows, GROWS),
+    Witness("R2", fails_for_another_reason, GROWS, scale=1e100),
+    Witness("B5", loses_count_of_its_steps, (Close(), Step(), Step())),
+)
+"""What was not seen at first."""

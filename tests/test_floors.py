@@ -13,9 +13,9 @@ from rich.console import Console
 from properties.calls import Call, Close, Reset
 from properties.floors import (
     CORPUS_FLOORS,
-    MACHINE_FLOORS,
     OUTCOMES,
     PAIRS,
+    RANDOM_FLOORS,
     REACHABLE,
     Cell,
     Census,
@@ -135,9 +135,9 @@ def test_unknown_edge_fails() -> None:
     assert missed(census, {}) == {Edge("full bound", "reset", DONE, "full bound")}
 
 
-def test_machine_has_a_floor_of_20_for_all_outcomes_and_pairs() -> None:
-    assert set(MACHINE_FLOORS.values()) == {20}
-    assert MACHINE_FLOORS.keys() | CORPUS_FLOORS.keys() == OUTCOMES | PAIRS | MOVES
+def test_random_makers_have_a_floor_of_20_for_everything() -> None:
+    assert set(RANDOM_FLOORS.values()) == {20}
+    assert RANDOM_FLOORS.keys() | CORPUS_FLOORS.keys() == OUTCOMES | PAIRS | MOVES
     assert len(PAIRS) == len(KINDS) ** 2 == 169
 
 

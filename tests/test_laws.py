@@ -5,7 +5,7 @@ import pytest
 from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
 from tests.broken_answers import ANSWERS
-from tests.broken_calls import CALLS
+from tests.broken_calls import CALLS, MORE_CALLS
 from tests.witness import Witness
 
 WITNESSES = (*ANSWERS, *CALLS)
@@ -17,7 +17,9 @@ def broken_by(witness: Witness) -> list[str]:
     return [law.id for law in failure.value.broken]
 
 
-@pytest.mark.parametrize("witness", WITNESSES, ids=lambda each: each.breaks.__name__)
+@pytest.mark.parametrize(
+    "witness", [*WITNESSES, *MORE_CALLS], ids=lambda each: each.breaks.__name__
+)
 def test_law_alone_rejects(witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     Judge()(witness.script)
     witness.breaks(monkeypatch)

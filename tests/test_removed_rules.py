@@ -9,7 +9,8 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from properties.floors import MACHINE_FLOORS, Census, FloorsMissed, Outcome, require
+from properties.enumeration import MACHINE_FLOORS
+from properties.floors import Census, FloorsMissed, Outcome, require
 from properties.geometry import configs
 from properties.judge import Verdict
 from properties.machine import SessionMachine

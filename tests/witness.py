@@ -23,10 +23,11 @@ class Witness:
     law: str
     breaks: Patch
     calls: tuple[Call, ...]
+    scale: float = 1.0
 
     @property
     def script(self) -> Script:
-        weights = Weights(seed=38, gain_spread=0.5)
+        weights = Weights(seed=38, scale=self.scale, gain_spread=0.5)
         return Script(config=CONFIG, weights=weights, calls=self.calls)
 
 

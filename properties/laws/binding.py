@@ -67,4 +67,6 @@ def step(moment: Moment) -> Difference | None:
                 return found
     known = dict.fromkeys(each for made in model.decoders for each in made.parameters)
     due_revisions = tuple(parameter.revision for parameter in known)
-    return unlike("revisions", due_revisions, moment.after.parameters[1])
+    due_counts = model.optimizer.n_steps, due_revisions
+    counts = moment.answer.n_steps, moment.after.parameters[1]
+    return unlike("steps taken, and revisions", due_counts, counts)

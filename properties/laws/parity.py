@@ -1,5 +1,7 @@
 """P: what the cache answers and holds is what the tokens alone amount to."""
 
+import numpy as np
+
 from properties.calls import Decode, Prefill
 from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import ANSWERED, LOGITS, law
@@ -73,9 +75,11 @@ def causality(moment: Moment) -> Difference | None:
     return None
 
 
-@law("P5 spare rows", LOGITS, Offer.SPARE)
+@law("P5 spare rows", LOGITS, Offer.SPARE, Offer.STATE)
 def spare_rows(moment: Moment) -> Difference | None:
     """Whatever lies outside the prefix, all results are the same bits."""
+    if found := _not_foul(moment):
+        return found
     is_same = moment.is_undisturbed
     if is_same and moment.ends_sequence and Offer.ROWS in moment.subject.offers:
         is_same = bits_of_rows(moment.rows) == moment.lone.rows
@@ -83,6 +87,15 @@ def spare_rows(moment: Moment) -> Difference | None:
         return None  # the run has NaN there, the lone one zeros
     where = "with NaN in spare rows, the run"
     return unlike(where, moment.lone, moment.lone_and_foul)
+
+
+def _not_foul(moment: Moment) -> Difference | None:
+    """Whether the foreign value is where the judge has put it, and nowhere else."""
+    config, bits = moment.config, moment.before.caches[moment.cache].bits
+    spare = config.capacity - moment.length_before
+    due = 2 * config.n_layers * config.kv_width * spare
+    came = int(np.isnan(np.frombuffer(bits)).sum())
+    return unlike("NaNs in storage before the call", due, came)
 
 
 def _missing(moment: Moment) -> Difference | None:

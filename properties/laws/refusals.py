@@ -15,6 +15,7 @@ from engine import (
     PromptTooLong,
     StageFailed,
     WorkOverflow,
+    ZeroEnergyRow,
 )
 from properties.calls import Prefill
 from properties.difference import Difference, bits_of, unlike
@@ -90,6 +91,11 @@ def facts(error: object) -> tuple[type[object], str]:
     if not isinstance(error, EngineError):
         return type(error), ""
     names: tuple[str, ...] = getattr(error, "__match_args__", ())
+    cause = error.__cause__
+    if isinstance(error, StageFailed) and isinstance(cause, ZeroEnergyRow):
+        return type(error), f"{error!r} from {cause!r}"
+    if isinstance(error, StageFailed):  # an index depends on how rows are laid out
+        return type(error), f"{error!r} from {type(cause).__name__}"
     return type(error), repr(
         [getattr(error, name) for name in names if name != "reason"]
     )
