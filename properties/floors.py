@@ -119,15 +119,19 @@ class FloorsMissed(AssertionError):
         return "\n  ".join((f"{len(found)} cells are not as they must be:", *found))
 
 
+def missed(census: Census, floors: Floors) -> tuple[Line, ...]:
+    """The cells that are not as they must be."""
+    return tuple(each for each in _lines(census, floors) if each.finding != ENOUGH)
+
+
 def require(census: Census, floors: Floors) -> None:
     """Every floor is reached, and nothing that is unreachable or unknown.
 
     Raises:
         FloorsMissed: some cells are not as they must be, and these are they.
     """
-    missed = [each for each in _lines(census, floors) if each.finding != ENOUGH]
-    if missed:
-        raise FloorsMissed(tuple(missed))
+    if lines := missed(census, floors):
+        raise FloorsMissed(lines)
 
 
 def table(census: Census, floors: Floors) -> Table:

@@ -36,6 +36,7 @@ class Length(NamedTuple):
 
     Attributes:
         machine: settings of the state machine
+        more: of the shorter runs that follow where a floor was not reached by then
         climb: of a second run, towards large errors and many kinds of answers; what it
             climbs it repeats, so it cannot be asked to reach everything
         depth: of the enumeration
@@ -43,6 +44,7 @@ class Length(NamedTuple):
     """
 
     machine: settings
+    more: settings
     climb: settings
     depth: int
     has_floors: bool
@@ -51,6 +53,7 @@ class Length(NamedTuple):
 def _length(examples: int, climbing: int, depth: int, *, has_floors: bool) -> Length:
     return Length(
         machine=_profile(examples),
+        more=_profile(examples // 4),
         climb=_profile(climbing, Phase.target),
         depth=depth,
         has_floors=has_floors,

@@ -14,6 +14,7 @@ from properties.geometry import (
     good_prompt,
     strange_token,
     token,
+    tokens,
 )
 from properties.model import Model
 from properties.reachable import (
@@ -126,7 +127,9 @@ def worn_counters(rng: Random, model: Model) -> Sequence[Call]:
     cache, new = len(model.caches), single.nearly_worn_cache(rng, model)
     config = model.decoders[0].config
     bad = Prefill(cache=cache, prompt=rng.choice(bad_prompts(rng, config)))
-    prompt = Prefill(cache=cache, prompt=good_prompt(rng, config))
+    short = tokens(rng, config, 1)
+    longer = rng.choice((short, good_prompt(rng, config)))
+    prompt = Prefill(cache=cache, prompt=longer)
     few, again = decodes_of(rng, model, 3 * [cache]), filled(rng, model, cache)
     bind = Bind(cache=cache, decoder=new.decoder)
     return [new, bind, bad, prompt, *few, *again, Reset(cache=cache), *again]

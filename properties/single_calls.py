@@ -53,7 +53,7 @@ def nearly_worn_cache(rng: Random, model: Model) -> NewCache:
     """One with a counter, or two, that have room for a few rows or for none."""
     counts = [0] * 6
     for counter in rng.sample(_COUNTERS, k=rng.choice((1, 1, 2))):
-        counts[counter] = _LIMIT - rng.choice((0, 0, 1, 3, rng.randint(0, 60)))
+        counts[counter] = _LIMIT - rng.choice((0, 0, 1, 2, 3, rng.randint(0, 60)))
     a, b, c, d, e, f = counts
     return NewCache(decoder=any_decoder(rng, model), work=(a, b, c, d, e, f))
 
