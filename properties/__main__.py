@@ -68,12 +68,15 @@ def _run(path: Path, judge: Judge) -> int:
         sys.stderr.write(f"{path}: {error}\n")
         return UNUSABLE
     except PropertyFailed as failure:
-        console.print(calls_table(failure.seen, "calls before the failure"))
+        console.print(calls_table(failure.seen, "calls of the script before it"))
+        if failure.closing:
+            console.print(calls_table(failure.closing, "calls of the judge before it"))
         sys.stdout.write(f"{failure}\n")
         return FOUND
     console.print(calls_table(verdict.seen, "calls of the script"))
     console.print(calls_table(verdict.closing, "calls of the judge"))
-    sys.stdout.write(f"no law is broken; the run's digest is {verdict.digest}\n")
+    skipped = f"; {verdict.n_skipped} calls skipped" if verdict.n_skipped else ""
+    sys.stdout.write(f"no law is broken{skipped}; the digest is {verdict.digest}\n")
     return OK
 
 

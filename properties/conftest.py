@@ -31,7 +31,7 @@ def reached(
     """Takes what a maker has reached, shows it if asked to, requires its floors."""
 
     def told(census: Census, floors: Floors) -> None:
-        if request.config.getoption("--floors"):
+        if floors and request.config.getoption("--floors"):
             with capsys.disabled():
                 Console().print(table(census, floors))
         require(census, floors)

@@ -20,8 +20,7 @@ def kept(folder: Path = FOLDER) -> Iterator[None]:
     except PropertyFailed as failure:
         text = to_json(failure.script)
         name = hashlib.sha256(text.encode()).hexdigest()[:12]
-        law = next(iter(failure.broken))
-        path = folder / f"{law.id}-{name}.json"
+        path = folder / f"{failure.law.id}-{name}.json"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

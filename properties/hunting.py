@@ -7,8 +7,9 @@ from hypothesis import settings, strategies as st, target
 from hypothesis.stateful import run_state_machine_as_test
 
 from engine import DecoderConfig
+from properties.cutting import cut
 from properties.geometry import configs
-from properties.judge import Judge, Verdict
+from properties.judge import Judge, PropertyFailed, Verdict
 from properties.machine import SessionMachine
 from properties.script import Script
 
@@ -41,10 +42,14 @@ def hunt(
     def machine() -> SessionMachine:
         return SessionMachine(judged, shapes)
 
-    run_state_machine_as_test(
-        machine,  # type: ignore[arg-type] # takes any maker of machines, its docs say
-        settings=length,
-    )
+    try:
+        run_state_machine_as_test(
+            machine,  # type: ignore[arg-type] # takes any maker of them, its docs say
+            settings=length,
+        )
+    except PropertyFailed as failure:
+        # Hypothesis leaves out turns, and few calls of a turn.
+        raise cut(failure, new_judge) from failure.__cause__
 
 
 def climb(

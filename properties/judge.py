@@ -53,12 +53,15 @@ class Verdict:
         closing: the judge's own calls
         digest: of every outcome and every bit that was answered
         n_unsure: generations that rounding may have ended otherwise
+        n_skipped: the script's calls that could not be made, as the engine offers no
+            refusals, or as it and the model have gone apart without breaking a law
     """
 
     seen: tuple[Seen, ...]
     closing: tuple[Seen, ...]
     digest: str
     n_unsure: int
+    n_skipped: int
 
 
 @dataclass(eq=False)
@@ -70,6 +73,7 @@ class PropertyFailed(AssertionError):  # states a fact, as the engine's do
         call: that call
         is_closing: whether the judge made it, and not the script
         seen: the script's calls before it
+        closing: the judge's calls before it
         script: all of it
     """
 
@@ -77,7 +81,13 @@ class PropertyFailed(AssertionError):  # states a fact, as the engine's do
     call: Call
     is_closing: bool
     seen: tuple[Seen, ...]
+    closing: tuple[Seen, ...]
     script: Script
+
+    @property
+    def law(self) -> Law:
+        """The first that was broken."""
+        return next(iter(self.broken))
 
     def __str__(self) -> str:
         law, *others = self.broken
@@ -112,6 +122,7 @@ class Judge:
             ScriptRejected: a call names what does not exist, or what the engine does
                 not offer.
         """
+        __tracebackhide__ = True  # pytest need not show how a law is asked
         weights = initial_weights(script.config, script.weights)
         rehearsal = rehearse(script, weights)
         subject = self._make(script.config, weights, script.optimizer)
@@ -123,15 +134,17 @@ class Judge:
             found = [(law, law.difference(moment)) for law in laws[moment.met]]
             broken = {law: each for law, each in found if each is not None}
             if broken:
-                seen = tuple(trial.record.seen)
+                seen, closing = tuple(trial.record.seen), tuple(trial.record.closing)
+                cause = moment.came if isinstance(moment.came, Exception) else None
                 raise PropertyFailed(
-                    broken, moment.call, moment.is_closing, seen, script
-                )
+                    broken, moment.call, moment.is_closing, seen, closing, script
+                ) from cause
         return Verdict(
             seen=tuple(trial.record.seen),
             closing=tuple(trial.record.closing),
             digest=trial.record.digest,
             n_unsure=trial.record.n_unsure,
+            n_skipped=len(script.calls) - len(trial.record.seen),
         )
 
     def _oracle_of(self, config: DecoderConfig, weights: Mapping[str, Array]) -> Oracle:

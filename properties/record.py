@@ -18,7 +18,6 @@ class Seen(NamedTuple):
         after: the same afterwards
         length: of its prefix afterwards
         error: the largest difference of logits, as a share of the bound
-        scores: what its counter of score values has afterwards
     """
 
     call: Call
@@ -27,7 +26,6 @@ class Seen(NamedTuple):
     after: str
     length: int
     error: float
-    scores: int = 0
 
 
 class Record:
@@ -63,7 +61,6 @@ class Record:
             before=before,
             after=state_of(kept),
             length=kept.length,
-            scores=kept.work.attention_scores,
             error=error,
         )
         (self.closing if moment.is_closing else self.seen).append(seen)

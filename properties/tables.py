@@ -13,10 +13,10 @@ def calls_table(seen: Iterable[Seen], title: str) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for column in ("call", "answer", "cache"):
         table.add_column(column, overflow="fold")
-    for column in ("length", "scores", "error/bound"):
+    for column in ("length", "error/bound"):
         table.add_column(column, justify="right", overflow="fold")
     for each in seen:
         error = f"{each.error:.0e}" if each.error else ""
-        numbers = str(each.length), str(each.scores), error
-        table.add_row(repr(each.call), each.outcome, each.after, *numbers)
+        length = str(each.length)
+        table.add_row(repr(each.call), each.outcome, each.after, length, error)
     return table

@@ -150,10 +150,10 @@ class Trial:
         """Remember what the moment leaves for those to come."""
         call, cache = planned.call, planned.cache
         watched, self._last_met = self._watch[cache], moment.met
-        if moment.met is not Met.REFUSED:
-            self._watch.made(call, cache)
-        elif not planned.is_closing:
+        if moment.met is Met.REFUSED:
             self._watch.refused()
+        else:
+            self._watch.made(call, cache)
         if moment.met is Met.LOGITS:
             self._outputs.append((moment.logits, moment.bits))
             watched.since.clear()

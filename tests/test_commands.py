@@ -54,7 +54,7 @@ def test_run_shows_calls_and_digest(
     )
     assert "Decode(token_id=4)" in added
     digest = Judge()(script_of(*GROWS, Decode(token_id=5))).digest
-    assert shown.endswith(f"no law is broken; the run's digest is {digest}\n")
+    assert shown.endswith(f"no law is broken; the digest is {digest}\n")
 
 
 def test_run_shows_what_is_broken(
@@ -65,7 +65,7 @@ def test_run_shows_what_is_broken(
     shown = capsys.readouterr().out
 
     assert code == FOUND
-    assert "calls before the failure" in shown
+    assert "calls of the script before it" in shown
     assert "P1 logits: call 0, Prefill(prompt=(0, 1))\n" in shown
     assert shown.endswith(to_json(script_of(*GROWS)) + "\n")
 

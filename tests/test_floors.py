@@ -63,7 +63,7 @@ def counted(*verdicts: Verdict) -> Census:
 
 def verdict_of(*calls: Call, outcome: str = DONE) -> Verdict:
     seen = [Seen(call, outcome, "empty bound", "empty bound", 0, 0.0) for call in calls]
-    return Verdict(seen=tuple(seen), closing=(), digest="", n_unsure=0)
+    return Verdict(seen=tuple(seen), closing=(), digest="", n_unsure=0, n_skipped=0)
 
 
 def without(verdict: Verdict, is_dropped: Callable[[Seen], bool]) -> Verdict:

@@ -41,7 +41,7 @@ def scripts() -> Sequence[Script]:
     def judged(script: Script) -> Verdict:
         made.append(script)
         seen = tuple(Seen(call, "done", "", "", 0, 0.0) for call in script.calls)
-        return Verdict(seen=seen, closing=(), digest="", n_unsure=0)
+        return Verdict(seen=seen, closing=(), digest="", n_unsure=0, n_skipped=0)
 
     run_state_machine_as_test(
         lambda: SessionMachine(judged, configs()),  # type: ignore[arg-type] # any maker will do

@@ -148,9 +148,8 @@ def _see(model: Model, call: Call, focus: int) -> Seen:
     except (EngineError, TypeError) as refusal:
         outcome = type(refusal).__name__
     kept = model.caches[focus]
-    scores = kept.work.attention_scores
-    return Seen(call, outcome, before, state_of(kept), kept.length, 0.0, scores)
+    return Seen(call, outcome, before, state_of(kept), kept.length, 0.0)
 
 
 def _verdict(seen: Sequence[Seen]) -> Verdict:
-    return Verdict(seen=tuple(seen), closing=(), digest="", n_unsure=0)
+    return Verdict(seen=tuple(seen), closing=(), digest="", n_unsure=0, n_skipped=0)

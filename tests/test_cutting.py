@@ -1,0 +1,47 @@
+"""A script that fails is cut down to the calls without which it would not."""
+
+import pytest
+
+from properties.calls import Bind, Call, Close, Decode, Prefill, Reset
+from properties.cutting import cut
+from properties.hunting import hunt
+from properties.judge import Judge, PropertyFailed, Verdict
+from properties.plugin import PROFILES
+from tests.broken_answers import (
+    nudges_after_a_refusal,
+    rotates_one_further,
+    zeroes_rows_in_a_reset,
+)
+from tests.judged import failure_of, script_of
+from tests.witness import Patch
+
+NOISE: tuple[Call, ...] = (Bind(), Decode(token_id=9), Close(), Bind(), Bind())
+
+
+@pytest.mark.parametrize(
+    ("breaks", "needed"),
+    [
+        (rotates_one_further, ()),  # the judge's own prompt shows it
+        (zeroes_rows_in_a_reset, (Reset(),)),
+    ],
+)
+def test_cut_leaves_what_is_needed(
+    breaks: Patch, needed: tuple[Call, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaks(monkeypatch)
+    calls = (*NOISE, Prefill(prompt=(0, 1)), *NOISE, *needed, *NOISE)
+
+    failure = cut(failure_of(script_of(*calls)), Judge)
+
+    assert failure.script.calls == needed
+
+
+def test_hunt_raises_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    nudges_after_a_refusal(monkeypatch)
+
+    with pytest.raises(PropertyFailed) as failure:
+        hunt(Judge, list[Verdict]().append, PROFILES["default"].machine)
+
+    # A right prompt may come between the refusal and the wrong answer.
+    assert failure.value.law.id in {"R3", "S6"}
+    assert len(failure.value.script.calls) <= 6
