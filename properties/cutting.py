@@ -38,6 +38,7 @@ def _smaller(
 def _failure_of(
     script: Script, calls: tuple[Call, ...], new_judge: Callable[[], Judge]
 ) -> PropertyFailed | None:
+    __tracebackhide__ = True
     try:
         new_judge()(script.model_copy(update={"calls": calls}))
     except PropertyFailed as failure:

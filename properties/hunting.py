@@ -49,7 +49,8 @@ def hunt(
         )
     except PropertyFailed as failure:
         # Hypothesis leaves out turns, and few calls of a turn.
-        raise cut(failure, new_judge) from failure.__cause__
+        smallest = cut(failure, new_judge)
+        raise smallest from smallest.__cause__
 
 
 def climb(

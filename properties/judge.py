@@ -135,10 +135,9 @@ class Judge:
             broken = {law: each for law, each in found if each is not None}
             if broken:
                 seen, closing = tuple(trial.record.seen), tuple(trial.record.closing)
-                cause = moment.came if isinstance(moment.came, Exception) else None
                 raise PropertyFailed(
                     broken, moment.call, moment.is_closing, seen, closing, script
-                ) from cause
+                ) from moment.surprise
         return Verdict(
             seen=tuple(trial.record.seen),
             closing=tuple(trial.record.closing),

@@ -113,6 +113,12 @@ class Moment:
         return Met.LOGITS if isinstance(self.call, Prefill | Decode) else Met.DONE
 
     @property
+    def surprise(self) -> Exception | None:
+        """What was raised where nothing had to be."""
+        came = self.came
+        return came if self.due is None and isinstance(came, Exception) else None
+
+    @property
     def answer(self) -> Answer:
         """What came, where that is an answer."""
         assert isinstance(self.came, Answer)
