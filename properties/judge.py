@@ -65,7 +65,7 @@ class Verdict:
 
 
 @dataclass(eq=False)
-class PropertyFailed(AssertionError):  # states a fact, as the engine's do
+class PropertyFailed(AssertionError):
     """An engine broke a law, or several at once.
 
     Attributes:
