@@ -189,7 +189,7 @@ def _other_values(config: DecoderConfig) -> dict[str, tuple[float, ...]]:
 
 def _is_valid(config: DecoderConfig, fields: Mapping[str, float]) -> bool:
     try:
-        replace(config, **fields)  # type: ignore[arg-type] # a config checks its types
+        replace(config, **fields)  # type: ignore[arg-type] # the config checks its types
     except InvalidConfig:
         return False
     return True

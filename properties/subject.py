@@ -104,7 +104,7 @@ class Subject:
         """The cached rows of every block."""
         return ()
 
-    def storage(self, cache: int) -> Sequence[tuple[int, int]]:  # noqa: ARG002 # as above
+    def storage(self, cache: int) -> Sequence[tuple[int, int]]:  # noqa: ARG002 # for overriders
         """Identities of each block's two buffers."""
         return ()
 

@@ -200,5 +200,5 @@ class Trial:
 def _came(subject: Subject, call: Call) -> Answer | Exception:
     try:
         return subject.perform(call)
-    except Exception as error:  # noqa: BLE001 # an engine under test may raise anything
+    except Exception as error:  # noqa: BLE001 # any engine may raise anything
         return error
