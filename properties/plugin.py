@@ -41,6 +41,11 @@ class Length(NamedTuple):
             climbs it repeats, so it cannot be asked to reach everything
         depth: of the enumeration
         has_floors: whether it is long enough to reach every cell
+        hostile: settings of the hunts for input that nobody should give
+        stride: of the bytecode boundaries at which a call is interrupted; 1 is all
+        n_signals: that a child process gets while it works
+        n_kills: of a child process that saves
+        n_rounds: of each thread
     """
 
     machine: settings
@@ -48,22 +53,33 @@ class Length(NamedTuple):
     climb: settings
     depth: int
     has_floors: bool
+    hostile: settings
+    stride: int
+    n_signals: int
+    n_kills: int
+    n_rounds: int
 
 
-def _length(examples: int, climbing: int, depth: int, *, has_floors: bool) -> Length:
+def _length(tenths: int, depth: int, stride: int, *, has_floors: bool) -> Length:
+    """So many tenths of the default length."""
     return Length(
-        machine=_profile(examples),
-        more=_profile(examples // 4),
-        climb=_profile(climbing, Phase.target),
+        machine=_profile(70 * tenths),
+        more=_profile(70 * tenths // 4),
+        climb=_profile(7 * tenths, Phase.target),
         depth=depth,
         has_floors=has_floors,
+        hostile=_profile(20 * tenths),
+        stride=stride,
+        n_signals=50 * tenths,
+        n_kills=5 * tenths,
+        n_rounds=20 * tenths,
     )
 
 
 PROFILES: Final = {
-    "quick": _length(30, climbing=10, depth=2, has_floors=False),
-    "default": _length(700, climbing=70, depth=3, has_floors=True),
-    "deep": _length(7_000, climbing=700, depth=4, has_floors=True),
+    "quick": _length(1, depth=2, stride=200, has_floors=False),
+    "default": _length(10, depth=3, stride=20, has_floors=True),
+    "deep": _length(100, depth=4, stride=1, has_floors=True),
 }
 
 for _name in ("quick", "deep"):
