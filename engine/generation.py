@@ -1,7 +1,8 @@
 """Generation: one prefill, then only the decodes that are needed."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from numbers import Real
 from typing import Final, SupportsIndex
 
@@ -27,7 +28,14 @@ from engine.request import (
 from engine.sampling import choose
 from engine.session import DecoderSession
 from engine.splitmix import SplitMix64
-from engine.tokens import exact_prompt, exact_token, require_fit, require_nonempty
+from engine.stages import Probe
+from engine.tokens import (
+    exact_prompt,
+    exact_token,
+    first_of,
+    require_fit,
+    require_nonempty,
+)
 from engine.undo import or_undo
 from engine.work import Work
 
@@ -41,6 +49,7 @@ def generate(
     prompt: Iterable[SupportsIndex],
     request: GenerationRequest,
     rng: HasState,
+    probe: Probe | None = None,
 ) -> Generation:
     """Choose tokens after a prompt, with a cache of its own.
 
@@ -49,6 +58,7 @@ def generate(
         prompt: token IDs, at least 1 and at most ``capacity``
         request: how to choose, and when to stop
         rng: advances once, at the end, by one draw for every token of ``TopK``
+        probe: of the session in which tokens are chosen, as ``KVCache.bind`` takes it
 
     Raises:
         RequestError: the prompt or the request is out of range; nothing changed.
@@ -57,9 +67,9 @@ def generate(
         BindingError: an optimizer step came in between; ``rng`` is as it was.
     """
     config = decoder.config
-    tokens = tuple(prompt)
+    tokens = first_of(prompt, config.capacity + 1)
     require_nonempty(tokens)
-    require_fit(tokens, config.capacity)
+    require_fit(tokens, config.capacity, prompt)
     token_ids = exact_prompt(tokens, config.vocab_size)
     exact = _exact_request(request, config)
     if exact.max_new_tokens == 0:
@@ -67,15 +77,15 @@ def generate(
 
     stream = SplitMix64(rng.state)
     cache = KVCache(decoder)
-    steps, stop = _choose_all(decoder, cache, token_ids, exact, stream)
+    bind = partial(cache.bind, decoder, probe)
+    steps, stop = _choose_all(bind, token_ids, exact, stream)
     generation = _generation(config, token_ids, tuple(steps), stop, cache.work)
     rng.state = stream.state
     return generation
 
 
 def _choose_all(
-    decoder: Decoder,
-    cache: KVCache,
+    bind: Callable[[], DecoderSession],
     token_ids: tuple[int, ...],
     request: GenerationRequest,
     stream: SplitMix64,
@@ -86,7 +96,7 @@ def _choose_all(
     opened: list[DecoderSession] = []
 
     def choose_and_close() -> tuple[list[GenerationStep], str]:
-        opened.append(cache.bind(decoder))
+        opened.append(bind())
         chosen = _choose_in(opened[0], token_ids, request, stream)
         opened[0].close()
         return chosen
