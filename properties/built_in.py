@@ -13,6 +13,7 @@ from engine import (
     LayerRows,
     Parameter,
     ParameterLayout,
+    Probe,
     SplitMix64,
     StepOutput,
     Work,
@@ -58,6 +59,7 @@ class BuiltIn(Subject):
         self.sessions = [[self.caches[0].bind(self.decoders[0])]]
         self.optimizer = AdamW(optimizer)
         self.rng = SplitMix64(0)
+        self._probe: Probe | None = None
         self._gradients: Sequence[Array] = ()
 
     def perform(self, call: Call) -> Answer:
@@ -75,7 +77,8 @@ class BuiltIn(Subject):
                 self._make(call)
             case Bind() | BindRebuilt() | BindChanged():
                 cache = self.caches[call.cache]
-                self.sessions[call.cache].append(cache.bind(self._given(call)))
+                session = cache.bind(self._given(call), self._probe)
+                self.sessions[call.cache].append(session)
             case Step():
                 parameters = stepped(call, self.decoders[call.decoder].parameters)
                 shapes = tuple(parameter.value.shape for parameter in parameters)
@@ -107,6 +110,12 @@ class BuiltIn(Subject):
     def foul(self, cache: int, value: float) -> None:
         """Spare rows have a public way in."""
         self.caches[cache].fill_spare(value)
+
+    def watch(self, probe: Probe) -> None:
+        """Sessions and generations get it; the first session is opened again."""
+        self._probe = probe
+        self.sessions[0][0].close()
+        self.sessions[0][0] = self.caches[0].bind(self.decoders[0], probe)
 
     def decode_on_copy(self, cache: int, token_id: int) -> Vector:
         """A copy is bound for one call; the cache itself is not touched."""
@@ -190,7 +199,7 @@ class BuiltIn(Subject):
         self.rng = SplitMix64(call.rng_state)
         request = request_of(call)
         decoder = self.decoders[call.decoder]
-        generation = generate(decoder, call.prompt, request, self.rng)
+        generation = generate(decoder, call.prompt, request, self.rng, self._probe)
         return Answer(generation=generation)
 
 

@@ -1,5 +1,6 @@
 """What generation must choose, and from where on rounding may choose otherwise."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +15,6 @@ from engine import (
     TopK,
 )
 from properties.calls import Generate
-from properties.oracle import Oracle
 from properties.tolerance import bound_of
 from reference import Replay
 from reference.generation import generate_by_reading
@@ -38,6 +38,11 @@ class DueGeneration:
     interval_bound: float
 
     @property
+    def is_sure(self) -> bool:
+        """Whether rounding decides nothing."""
+        return self.n_sure == len(self.steps)
+
+    @property
     def steps(self) -> tuple[GenerationStep, ...]:
         """Every choice."""
         return self.generation.steps
@@ -57,38 +62,41 @@ def request_of(call: Generate) -> GenerationRequest:
 
 
 def due_generation(
-    oracle: Oracle, config: DecoderConfig, call: Generate, guess: tuple[int, ...]
+    read: Callable[[tuple[int, ...], tuple[int, ...]], Replay],
+    config: DecoderConfig,
+    call: Generate,
+    guess: tuple[int, ...],
 ) -> DueGeneration:
     """What must be generated.
 
     Args:
-        oracle: of the decoder
+        read: gives the replay of a history, and may be told what lies ahead of it
         config: its configuration
         call: what is asked for
         guess: tokens that will probably be read, so that one replay is enough
 
     Raises:
-        Exception: the refusal that is due.
+        Exception: the refusal that is due, or whatever ``read`` raises.
     """
-    read = list[Reals]()
+    seen = list[Reals]()
     can_be = len(guess) <= config.capacity and all(
         0 <= token_id < config.vocab_size for token_id in guess
     )
 
     def replayed(history: tuple[int, ...]) -> Replay:
         ahead = guess if can_be and guess[: len(history)] == history else history
-        known = oracle.replay(history, ahead)
-        read.append(known.logits[len(history) - 1])
+        known = read(history, ahead)
+        seen.append(known.logits[len(history) - 1])
         return replace(known, logits=known.logits[: len(history)])
 
     rng, request = SplitMix64(call.rng_state), request_of(call)
     made = generate_by_reading(replayed, config, call.prompt, request, rng)
-    widest = max((bound_of(logits) for logits in read), default=0.0)
+    widest = max((bound_of(logits) for logits in seen), default=0.0)
     heat = request.mode.temperature if isinstance(request.mode, TopK) else 1.0
     bound = 2 * widest / heat  # of a share, whose exponent is off by so much
     sure = [
         margin(logits, request, step, bound) > bound_of(logits)
-        for logits, step in zip(read, made.steps, strict=True)
+        for logits, step in zip(seen, made.steps, strict=True)
     ]
     return DueGeneration(
         generation=made,

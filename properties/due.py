@@ -10,8 +10,11 @@ from engine.arrays import Array
 from engine.stages import Stage
 from properties.calls import Decode, Generate, Prefill, Train
 from properties.choices import DueGeneration, due_generation
+from properties.injector import Injector, as_raised
 from properties.model import Model
 from properties.oracle import Oracle
+from properties.points import Point
+from properties.reading import Reading, Struck
 from properties.rehearsal import Planned
 from properties.subject import Answer, Subject
 from reference.session import check_training
@@ -23,21 +26,31 @@ OracleOf: TypeAlias = Callable[[DecoderConfig, Mapping[str, Array]], Oracle]
 
 
 class Due(NamedTuple):
-    """What has to come: this error if there is one, this generation if one is asked."""
+    """What has to come.
 
-    error: Exception | None = None
+    Attributes:
+        error: this one, if there is one
+        generation: this one, if one is asked for
+        struck: the point at which a planned fault ends the call, if it does
+    """
+
+    error: BaseException | None = None
     generation: DueGeneration | None = None
+    struck: Point | None = None
 
 
 class Expectation:
     """Knows what is due, and lets the model follow."""
 
-    def __init__(self, model: Model, subject: Subject, oracle_of: OracleOf) -> None:
+    def __init__(
+        self, model: Model, subject: Subject, injector: Injector, oracle_of: OracleOf
+    ) -> None:
         self._model = model
         self._subject = subject
+        self._injector = injector
         self._oracle_of = oracle_of
 
-    def of(self, planned: Planned, came: Answer | Exception, oracle: Oracle) -> Due:
+    def of(self, planned: Planned, came: Answer | BaseException, oracle: Oracle) -> Due:
         """What is due now.
 
         Args:
@@ -50,11 +63,13 @@ class Expectation:
                 case Prefill() | Decode():
                     self._extend(planned, oracle)
                 case Generate():
-                    return Due(generation=self._chosen(planned.call, came))
+                    return self._generate(planned, planned.call, came)
                 case Train():
                     self._train(planned.call, came)
                 case _:
                     self._model.perform(planned.call)
+        except Struck as struck:
+            return _due_at(planned, struck.point)
         except Exception as error:  # noqa: BLE001 # the model raises what the engine must
             return Due(error=error)
         return Due()
@@ -64,21 +79,38 @@ class Expectation:
         kept = self._model.caches[planned.cache]
         content = kept.content
         self._model.perform(planned.call)
+        reading = Reading(oracle, kept.config, content.length, planned.fault)
         try:
-            oracle.replay(kept.content.history, planned.ahead)
-        except StageFailed:
+            reading.read(kept.content.history, planned.ahead)
+        except (StageFailed, Struck):
             kept.content = content
             raise
 
-    def _chosen(self, call: Generate, came: Answer | Exception) -> DueGeneration:
+    def _generate(
+        self, planned: Planned, call: Generate, came: Answer | BaseException
+    ) -> Due:
+        """Where rounding may have ended it otherwise, a fault strikes if it did."""
         self._model.perform(call)
         config = self._model.decoders[call.decoder].config
         guess = tuple(map(int, call.prompt))
         if isinstance(came, Answer) and came.generation is not None:
             guess += came.generation.generated[:-1]
-        return due_generation(self._oracle_for(call), config, call, guess)
+        oracle = self._oracle_for(call)
+        reading = Reading(oracle, config, 0, planned.fault)
+        try:
+            made = due_generation(reading.read, config, call, guess)
+        except Struck as struck:
+            begun = call.model_copy(update={"max_new_tokens": reading.n_read})
+            unhurt = Reading(oracle, config, 0, None)
+            made = due_generation(unhurt.read, config, begun, guess)
+            if made.is_sure:
+                return _due_at(planned, struck.point)
+            made = due_generation(unhurt.read, config, call, guess)
+        if not made.is_sure and self._injector.struck is not None:
+            return _due_at(planned, self._injector.struck)
+        return Due(generation=made)
 
-    def _train(self, call: Train, came: Answer | Exception) -> None:
+    def _train(self, call: Train, came: Answer | BaseException) -> None:
         config = self._model.decoders[call.decoder].config
         check_training(config, call.tokens, call.targets)
         tokens = tuple(map(int, call.tokens))
@@ -93,3 +125,8 @@ class Expectation:
     def _oracle_for(self, call: Generate | Train) -> Oracle:
         config = self._model.decoders[call.decoder].config
         return self._oracle_of(config, self._model.weights(call.decoder))
+
+
+def _due_at(planned: Planned, point: Point) -> Due:
+    assert planned.fault is not None
+    return Due(error=as_raised(planned.fault, point), struck=point)

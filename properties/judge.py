@@ -126,6 +126,8 @@ class Judge:
         weights = initial_weights(script.config, script.weights)
         rehearsal = rehearse(script, weights)
         subject = self._make(script.config, weights, script.optimizer)
+        if script.faults and Offer.PROBE not in subject.offers:
+            raise ScriptRejected(f"the engine offers no {Offer.PROBE}")
         plan = _offered(rehearsal, subject.offers)
         judged = [law for law in self._laws if law.needs <= subject.offers]
         laws = {met: [law for law in judged if met in law.met] for met in Met}

@@ -98,6 +98,18 @@ class Model:
             case Generate():
                 self._decoder(call.decoder)  # and nothing else stays of it
 
+    def require(self, call: Prefill | Decode) -> None:
+        """Nothing but the refusal of a call that will fail on its way.
+
+        Raises:
+            ScriptRejected: the call names what does not exist; nothing changed.
+            Exception: the refusal that is due; nothing changed.
+        """
+        kept = self.cache(call.cache)
+        content = kept.content
+        self.perform(call)
+        kept.content = content
+
     def _perform_on_cache(
         self, call: NewCache | Copy | Bind | BindRebuilt | BindChanged
     ) -> None:
@@ -106,16 +118,16 @@ class Model:
                 self.caches.append(CacheModel(self._decoder(decoder), Work(*work)))
                 self.weights_of.append(self.weights(decoder))
             case Copy(cache=cache):
-                self.caches.append(self._cache(cache).copy())
+                self.caches.append(self.cache(cache).copy())
                 self.weights_of.append(self.weights_of[cache])
             case Bind(cache=cache, decoder=decoder):
-                self._cache(cache).bind(self._decoder(decoder))
+                self.cache(cache).bind(self._decoder(decoder))
             case BindRebuilt(cache=cache, decoder=decoder, rebuilt=rebuilt):
-                self._cache(cache).bind(self._rebuilt(decoder, rebuilt))
+                self.cache(cache).bind(self._rebuilt(decoder, rebuilt))
             case BindChanged(cache=cache, decoder=decoder, changes=changes):
                 given = self._decoder(decoder)
                 config = other_config(given.config, changes)
-                self._cache(cache).bind(DecoderModel(config, given.parameters))
+                self.cache(cache).bind(DecoderModel(config, given.parameters))
 
     def _perform_on_session(self, call: Prefill | Decode | Reset | Close) -> None:
         session = self.session(call.cache, call.age)
@@ -147,12 +159,13 @@ class Model:
 
     def session(self, cache: int, age: int) -> SessionModel:
         """The session that was opened on a cache ``age`` sessions before the newest."""
-        sessions = self._cache(cache).sessions
+        sessions = self.cache(cache).sessions
         if age >= len(sessions):
             raise ScriptRejected(f"cache {cache} has had {len(sessions)} sessions")
         return sessions[-1 - age]
 
-    def _cache(self, index: int) -> CacheModel:
+    def cache(self, index: int) -> CacheModel:
+        """A cache, by its number."""
         return _at(index, self.caches, "cache")
 
     def _decoder(self, index: int) -> DecoderModel:

@@ -9,12 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from engine import DecoderConfig, LayerRows
+from engine import DecoderConfig, LayerRows, StageFailed
 from engine.arrays import Array, Vector
 from properties.calls import Call, Decode, Generate, Prefill
 from properties.choices import DueGeneration
 from properties.model import Model
 from properties.oracle import LoneRun, Oracle
+from properties.points import Point
 from properties.subject import Answer, Observation, Subject
 from properties.tolerance import share_of_bound
 from reference import Replay
@@ -36,7 +37,9 @@ class Event(StrEnum):
 
     RESET = "a reset"
     REBIND = "closing and binding again"
-    REFUSAL = "a refused or failed call"
+    REFUSAL = "a refused call"
+    FAULT = "a failed call"
+    SECOND_FAULT = "two failed calls"
     OTHERS = "calls on other caches"
     COPY = "being copied"
     STEP = "an optimizer step before the cache was made"
@@ -61,7 +64,9 @@ class Moment:
         is_closing: whether the judge has added it to the script
         cache: the cache in focus: the one that the call names, or was named last
         due: the refusal or failure that the call must meet, if any
+        struck: the point at which a planned fault must end it, if one must
         came: what it was answered, or what was raised
+        injected: where a fault was put in, and what
         bits: of the logits, right when they came
         before: the subject before the call
         after: the subject after the call
@@ -82,8 +87,10 @@ class Moment:
     call: Call
     is_closing: bool
     cache: int
-    due: Exception | None
-    came: Answer | Exception
+    due: BaseException | None
+    struck: Point | None
+    came: Answer | BaseException
+    injected: tuple[Point | None, BaseException | None]
     bits: bytes
     before: Observation
     after: Observation
@@ -113,10 +120,15 @@ class Moment:
         return Met.LOGITS if isinstance(self.call, Prefill | Decode) else Met.DONE
 
     @property
-    def surprise(self) -> Exception | None:
+    def surprise(self) -> BaseException | None:
         """What was raised where nothing had to be."""
         came = self.came
-        return came if self.due is None and isinstance(came, Exception) else None
+        return came if self.due is None and isinstance(came, BaseException) else None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the call had to fail on its way, and was not refused."""
+        return self.struck is not None or isinstance(self.due, StageFailed)
 
     @property
     def answer(self) -> Answer:

@@ -58,13 +58,26 @@ class Oracle:
             StageFailed: the history cannot be computed; its first row that fails says
                 where, as an engine meets it.
         """
+        if failing := self.failing(history, ahead):
+            raise failing[1]
         if ahead[: len(history)] == history:
             known = self._remembered(ahead)
             if isinstance(known, Replay):
                 return known
-        for end in range(1, len(history)):
-            self.replay_whole(history[:end])
         return self.replay_whole(history)
+
+    def failing(
+        self, history: tuple[int, ...], ahead: tuple[int, ...]
+    ) -> tuple[int, StageFailed] | None:
+        """The first position that cannot be computed, and how it fails."""
+        begins_so = ahead[: len(history)] == history
+        if begins_so and isinstance(self._remembered(ahead), Replay):
+            return None
+        for position in range(len(history)):
+            known = self._remembered(history[: position + 1])
+            if isinstance(known, StageFailed):
+                return position, known
+        return None
 
     def replay_whole(self, tokens: tuple[int, ...]) -> Replay:
         """A replay that goes stage by stage through all rows, as a loss does.

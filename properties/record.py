@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from properties.calls import Call
 from properties.moment import Met, Moment
+from properties.points import Point
 from reference.session import CacheModel
 
 
@@ -18,6 +19,7 @@ class Seen(NamedTuple):
         after: the same afterwards
         length: of its prefix afterwards
         error: the largest difference of logits, as a share of the bound
+        struck: the point at which a planned fault ended it, if one did
     """
 
     call: Call
@@ -26,6 +28,7 @@ class Seen(NamedTuple):
     after: str
     length: int
     error: float
+    struck: Point | None = None
 
 
 class Record:
@@ -62,11 +65,12 @@ class Record:
             after=state_of(kept),
             length=kept.length,
             error=error,
+            struck=moment.struck,
         )
         (self.closing if moment.is_closing else self.seen).append(seen)
         self._digest.update(f"{outcome} {kept.length}".encode())
         if due is not None:
-            self.n_unsure += due.n_sure < len(due.steps)
+            self.n_unsure += not due.is_sure
             self._digest.update(repr(moment.answer.generation).encode())
 
 

@@ -17,7 +17,8 @@ from properties.calls import (
     Reset,
 )
 from properties.model import Model
-from properties.script import Script, ScriptRejected
+from properties.plan import in_force, make_on
+from properties.script import Fault, Script, ScriptRejected
 
 
 class Planned(NamedTuple):
@@ -27,6 +28,8 @@ class Planned(NamedTuple):
         call: what is called
         cache: the one in focus, which this call names, or the last one that named any
         is_refused: whether the model refuses it
+        fault: what is planned for it
+        is_struck: whether that ends it, as far as the model knows
         ahead: the longest history that the cache in focus will have before a reset
         is_followed: whether the next call that names the cache gives logits
         is_closing: whether the judge has added it
@@ -36,6 +39,8 @@ class Planned(NamedTuple):
     cache: int
     is_refused: bool
     ahead: tuple[int, ...]
+    fault: Fault | None = None
+    is_struck: bool = False
     is_followed: bool = False
     is_closing: bool = False
 
@@ -51,20 +56,21 @@ def rehearse(script: Script, weights: Mapping[str, Array]) -> Rehearsal:
     """The script's calls on the model, and the closing ones to see how all ends.
 
     Raises:
-        ScriptRejected: a call names what does not exist, or the script has faults.
+        ScriptRejected: a call or a fault names what does not exist, or faults are not
+            in the order of their calls.
     """
-    if script.faults:
-        raise ScriptRejected("planned faults are not judged by this version")
+    _require_order(script)
     model = Model(script.config, weights, script.optimizer)
     planned = list[Planned]()
     for index, call in enumerate(script.calls):
         cache = planned[-1].cache if planned else 0
         try:
-            planned.append(_planned(model, call, cache))
+            fault = in_force(script.faults, index)
+            planned.append(_planned(model, call, cache, fault))
         except ScriptRejected as error:
             raise ScriptRejected(f"call {index}, {call!r}: {error}") from error
     closing = [
-        _planned(model, call, cache)
+        _planned(model, call, cache, None)
         for cache in range(len(model.caches))
         for call in closing_calls(model, cache)
     ]
@@ -73,16 +79,24 @@ def rehearse(script: Script, weights: Mapping[str, Array]) -> Rehearsal:
     return Rehearsal(looking[::-1][: len(planned)], ahead)
 
 
-def _planned(model: Model, call: Call, cache: int) -> Planned:
+def _require_order(script: Script) -> None:
+    struck = [fault.call for fault in script.faults]
+    if struck != sorted(set(struck)):
+        raise ScriptRejected("faults are in the order of their calls, one a call")
+    if struck and struck[-1] >= len(script.calls):
+        raise ScriptRejected(f"a fault is planned for call {struck[-1]}")
+
+
+def _planned(model: Model, call: Call, cache: int, fault: Fault | None) -> Planned:
     """Make one call; ``ahead`` is the history that it leaves."""
     focus = cache_of(call, cache)
-    is_refused = False
+    is_refused = is_struck = False
     try:
-        model.perform(call)
+        is_struck = make_on(model, call, fault)
     except (EngineError, TypeError):
         is_refused = True
     history = model.caches[focus].content.history
-    return Planned(call, focus, is_refused, history)
+    return Planned(call, focus, is_refused, history, fault, is_struck)
 
 
 def cache_of(call: Call, focus: int) -> int:
@@ -120,7 +134,7 @@ def _looking_ahead(planned: list[Planned]) -> Iterator[Planned]:
         if isinstance(each.call, Reset) and not each.is_refused:
             del ahead[each.cache]  # whatever comes later, what came before ends here
         is_followed = followed.get(each.cache, False)
-        followed[each.cache] = (
-            isinstance(each.call, Prefill | Decode) and not each.is_refused
+        followed[each.cache] = isinstance(each.call, Prefill | Decode) and not (
+            each.is_refused or each.is_struck
         )
         yield each._replace(ahead=longest, is_followed=is_followed)

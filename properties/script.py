@@ -31,7 +31,12 @@ class Weights(Record):
 
 
 class Fault(Record):
-    """An exception at the k-th fallible point of a call, once or from then on."""
+    """An exception at a fallible point of a call, once or from then on.
+
+    Points are counted from 0; a call that has fewer meets none. From then on means all
+    further points of the call and every point of later calls, until the next fault of
+    the script takes its place, or the script ends.
+    """
 
     call: Index
     point: Index

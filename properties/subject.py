@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeAlias
 
-from engine import AdamWConfig, DecoderConfig, Generation, LayerRows, Work
+from engine import AdamWConfig, DecoderConfig, Generation, LayerRows, Probe, Work
 from engine.arrays import Array, Vector
 from properties.calls import Call, Decode, Prefill, Reset
 
@@ -24,6 +24,7 @@ class Offer(StrEnum):
     STATE = "snapshots that compare"
     COUNTERS = "the six counters"
     SPARE = "overwriting rows outside the prefix"
+    PROBE = "probe that is called at every point where a call can fail"
     SESSIONS = "bind and close, several caches and decoders"
     COPIES = "copies of caches"
     STEPS = "optimizer steps"
@@ -110,6 +111,9 @@ class Subject:
 
     def foul(self, cache: int, value: float) -> None:
         """Overwrite every row outside the prefix."""
+
+    def watch(self, probe: Probe) -> None:
+        """Call this at every point of whatever is called from now on."""
 
     def decode_on_copy(self, cache: int, token_id: int) -> Vector:
         """The logits of one more token, decoded on a copy of a cache."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from engine import StageFailed
 from engine.arrays import Array
 from properties.calls import (
     Call,
@@ -17,6 +16,7 @@ from properties.calls import (
 )
 from properties.difference import bits_of
 from properties.due import Expectation, OracleOf
+from properties.injector import Injector
 from properties.model import Model
 from properties.moment import FOREIGN, Met, Moment, is_whole
 from properties.record import Record, state_of
@@ -38,12 +38,15 @@ class Trial:
     ) -> None:
         self.model = Model(script.config, weights, script.optimizer)
         self.record = Record()
-        self._expectation = Expectation(self.model, subject, oracle_of)
+        self._injector = Injector()
+        self._expectation = Expectation(self.model, subject, self._injector, oracle_of)
         self._subject = subject
         self._watch = Watch(self.model, subject, oracle_of)
         self._outputs = list[tuple[Array, bytes]]()
         self._state_before, self._last_met = "", Met.DONE
         self._view: Observation
+        if script.faults:
+            subject.watch(self._injector)
         self._foul(0)
 
     def moments(self, rehearsal: Rehearsal) -> Iterator[Moment]:
@@ -98,13 +101,15 @@ class Trial:
 
     def _is_apart(self, moment: Moment) -> bool:
         is_silent = Offer.REFUSALS not in self._subject.offers
-        raised = moment.met is Met.REFUSED and is_silent
-        return raised or moment.met is Met.DISAGREED
+        was_due = moment.met is Met.REFUSED and moment.struck is None
+        return (was_due and is_silent) or moment.met is Met.DISAGREED
 
     def _met(self, planned: Planned) -> Moment:
         call, cache = planned.call, planned.cache
         watched = self._watch[cache]
-        came = _came(self._subject, call)
+        self._injector.begin(planned.fault)
+        came = self._came(call)
+        injected = self._injector.struck, self._injector.raised
         before, length_before = self._view, self.model.caches[cache].length
         self._state_before = state_of(self.model.caches[cache])
         bits = b""
@@ -119,7 +124,9 @@ class Trial:
             is_closing=planned.is_closing,
             cache=cache,
             due=due.error,
+            struck=due.struck,
             came=came,
+            injected=injected,
             bits=bits,
             before=before,
             after=self._view,
@@ -150,7 +157,9 @@ class Trial:
         """Remember what the moment leaves for those to come."""
         call, cache = planned.call, planned.cache
         watched, self._last_met = self._watch[cache], moment.met
-        if moment.met is Met.REFUSED:
+        if moment.has_failed:
+            self._watch.failed()
+        elif moment.met is Met.REFUSED:
             self._watch.refused()
         else:
             self._watch.made(call, cache)
@@ -162,7 +171,7 @@ class Trial:
         if self._view.caches != moment.before.caches:
             watched.rows = moment.rows
         self.record.add(moment, self._state_before)
-        if isinstance(call, Reset) or isinstance(moment.due, StageFailed):
+        if isinstance(call, Reset) or moment.has_failed:
             self._foul(cache)
         if isinstance(call, NewCache):
             self._foul(len(self.model.caches) - 1)
@@ -196,9 +205,12 @@ class Trial:
             self._subject.foul(cache, FOREIGN)
         self._view = self._subject.observe()
 
-
-def _came(subject: Subject, call: Call) -> Answer | Exception:
-    try:
-        return subject.perform(call)
-    except Exception as error:  # noqa: BLE001 # any engine may raise anything
-        return error
+    def _came(self, call: Call) -> Answer | BaseException:
+        try:
+            return self._subject.perform(call)
+        except Exception as error:  # noqa: BLE001 # any engine may raise anything
+            return error
+        except BaseException as error:
+            if error is self._injector.raised:
+                return error
+            raise

@@ -54,9 +54,16 @@ class Watch:
             scores.append((length, answer.attention_scores))
 
     def refused(self) -> None:
-        """A call was refused or failed, which no cache may notice."""
+        """A call was refused, which no cache may notice."""
         for watched in self._caches:
             watched.since.add(Event.REFUSAL)
+
+    def failed(self) -> None:
+        """A call failed on its way, which no cache may notice either."""
+        for watched in self._caches:
+            if Event.FAULT in watched.since:
+                watched.since.add(Event.SECOND_FAULT)
+            watched.since.add(Event.FAULT)
 
     def made(self, call: Call, cache: int) -> None:
         """A call was made, and this is what came between now."""

@@ -115,9 +115,11 @@ def nudges_what_is_bound_again(patch: pytest.MonkeyPatch) -> None:
     honest_bind, honest = KVCache.bind, DecoderSession.decode
     bound: weakref.WeakKeyDictionary[KVCache, int] = weakref.WeakKeyDictionary()
 
-    def bind(cache: KVCache, decoder: Decoder) -> DecoderSession:
+    def bind(
+        cache: KVCache, decoder: Decoder, probe: Probe | None = None
+    ) -> DecoderSession:
         bound[cache] = bound.get(cache, 0) + 1
-        return honest_bind(cache, decoder)
+        return honest_bind(cache, decoder, probe)
 
     def decode(session: DecoderSession, token_id: SupportsIndex) -> StepOutput:
         output = honest(session, token_id)
@@ -144,9 +146,11 @@ def nudges_the_first_cache_ever(patch: pytest.MonkeyPatch) -> None:
     honest_bind, honest = KVCache.bind, DecoderSession.decode
     bound = list[KVCache]()
 
-    def bind(cache: KVCache, decoder: Decoder) -> DecoderSession:
+    def bind(
+        cache: KVCache, decoder: Decoder, probe: Probe | None = None
+    ) -> DecoderSession:
         bound.append(cache)
-        return honest_bind(cache, decoder)
+        return honest_bind(cache, decoder, probe)
 
     def decode(session: DecoderSession, token_id: SupportsIndex) -> StepOutput:
         output = honest(session, token_id)

@@ -17,6 +17,7 @@ from engine.parameters import Held
 from engine.prefix import Prefix
 from engine.request import HasState
 from engine.session import StepOutput
+from engine.stages import Probe
 from engine.work import MAX_COUNT, Work, decode_work
 from properties.calls import (
     Bind,
@@ -49,9 +50,10 @@ def draws_before_it_refuses(patch: pytest.MonkeyPatch) -> None:
         prompt: tuple[int, ...],
         request: GenerationRequest,
         rng: HasState,
+        probe: Probe | None,
     ) -> Generation:
         try:
-            return generate(decoder, prompt, request, rng)
+            return generate(decoder, prompt, request, rng, probe)
         except EngineError:
             rng.state += 1
             raise

@@ -18,7 +18,7 @@ from properties.calls import (
 )
 from properties.chapter import CONFIG
 from properties.judge import Judge, PropertyFailed, Verdict
-from properties.script import Script, Weights
+from properties.script import Fault, Script, Weights
 
 GROWS = (Prefill(prompt=(0, 1)), Decode(token_id=2))
 UP_AND_DOWN = (*GROWS, Reset(), Prefill(prompt=(1,)), Decode(token_id=0))
@@ -40,9 +40,11 @@ MIXED = (
 )
 
 
-def script_of(*calls: Call, scale: float = 1.0, seed: int = 38) -> Script:
+def script_of(
+    *calls: Call, scale: float = 1.0, seed: int = 38, faults: tuple[Fault, ...] = ()
+) -> Script:
     weights = Weights(seed=seed, scale=scale, gain_spread=0.5)
-    return Script(config=CONFIG, weights=weights, calls=calls)
+    return Script(config=CONFIG, weights=weights, calls=calls, faults=faults)
 
 
 def failure_of(script: Script, judge: Judge | None = None) -> PropertyFailed:

@@ -128,7 +128,7 @@ def test_due_generation_is_the_engines() -> None:
     rng = SplitMix64(7)
     made = generate(decoder_with(TINY, WEIGHTS), [0], request_of(CALL), rng)
 
-    due = due_generation(oracle_of(), TINY, CALL, (0, *made.generated[:-1]))
+    due = due_generation(oracle_of().replay, TINY, CALL, (0, *made.generated[:-1]))
 
     assert due.generation.generated == made.generated
     assert (due.state, due.n_sure, due.steps) == (rng.state, 3, due.generation.steps)
@@ -141,10 +141,10 @@ def test_bound_of_an_interval_grows_as_the_heat_falls() -> None:
     )
     read = replay(TINY, WEIGHTS, (0,)).logits[0]
 
-    due = due_generation(oracle_of(), TINY, one, (0,))
+    due = due_generation(oracle_of().replay, TINY, one, (0,))
 
     assert due.interval_bound == pytest.approx(2 * bound_of(read))
-    assert due_generation(oracle_of(), TINY, cold, (0,)).interval_bound >= (
+    assert due_generation(oracle_of().replay, TINY, cold, (0,)).interval_bound >= (
         4 * due.interval_bound
     )
 
@@ -160,7 +160,7 @@ def test_first_choice_that_rounding_decides_ends_what_is_sure() -> None:
             return Replay(rows, (), (), 0)
 
     due = due_generation(
-        Level(BuiltIn, TINY, WEIGHTS),
+        Level(BuiltIn, TINY, WEIGHTS).replay,
         TINY,
         Generate(prompt=(0,), max_new_tokens=3),
         (0,),
@@ -172,7 +172,7 @@ def test_first_choice_that_rounding_decides_ends_what_is_sure() -> None:
 def test_nothing_asked_is_nothing_unsure() -> None:
     call = Generate(prompt=(0,), max_new_tokens=0, rng_state=3)
 
-    due = due_generation(oracle_of(), TINY, call, (0,))
+    due = due_generation(oracle_of().replay, TINY, call, (0,))
 
     assert (due.steps, due.n_sure, due.state, due.interval_bound) == ((), 0, 3, 0)
 
@@ -181,9 +181,9 @@ def test_nothing_asked_is_nothing_unsure() -> None:
     "guess", [(), (0, 9), (0, -1), (0, 0, 0, 0, 0), (1,), (0, 1, 1)]
 )
 def test_wrong_guess_changes_nothing(guess: tuple[int, ...]) -> None:
-    right = due_generation(oracle_of(), TINY, CALL, (0,))
+    right = due_generation(oracle_of().replay, TINY, CALL, (0,))
 
-    due = due_generation(oracle_of(), TINY, CALL, guess)
+    due = due_generation(oracle_of().replay, TINY, CALL, guess)
 
     assert (due.generation.generated, due.n_sure) == (
         right.generation.generated,
@@ -200,10 +200,10 @@ def test_right_guess_is_replayed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return replay(TINY, WEIGHTS, tokens)
 
     monkeypatch.setattr("properties.oracle.replay", counted)
-    first = due_generation(oracle_of(), TINY, CALL, (0,)).generation
+    first = due_generation(oracle_of().replay, TINY, CALL, (0,)).generation
     replayed.clear()
     guess = (0, *first.generated[:-1])
-    due_generation(oracle_of(), TINY, CALL, guess)
+    due_generation(oracle_of().replay, TINY, CALL, guess)
 
     assert replayed == [guess]
 
@@ -215,4 +215,4 @@ def test_refusal_that_is_due_is_raised(
     prompt: tuple[int, ...], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        due_generation(oracle_of(), TINY, Generate(prompt=prompt), prompt)
+        due_generation(oracle_of().replay, TINY, Generate(prompt=prompt), prompt)

@@ -88,13 +88,6 @@ def test_decode_of_the_scripts_needs_none_of_the_judges() -> None:
     assert closing(Judge()(script_of(*calls))) == 2 * [("decode", "CacheFull")]
 
 
-def test_faults_are_rejected() -> None:
-    fault = Fault(call=0, point=0, raises="Exception")
-    script = script_of(*GROWS).model_copy(update={"faults": (fault,)})
-
-    with pytest.raises(ScriptRejected, match="faults"):
-        Judge()(script)
-
 
 def test_call_that_names_nothing_is_rejected_by_its_index() -> None:
     script = script_of(*GROWS, Bind(cache=1))

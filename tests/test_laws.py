@@ -6,9 +6,11 @@ from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
 from tests.broken_answers import ANSWERS
 from tests.broken_calls import CALLS, MORE_CALLS
+from tests.broken_failures import FAILURES, MORE_FAILURES
 from tests.witness import Witness
 
-WITNESSES = (*ANSWERS, *CALLS)
+WITNESSES = (*ANSWERS, *CALLS, *FAILURES)
+MORE = (*MORE_CALLS, *MORE_FAILURES)
 
 
 def broken_by(witness: Witness) -> list[str]:
@@ -18,7 +20,7 @@ def broken_by(witness: Witness) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "witness", [*WITNESSES, *MORE_CALLS], ids=lambda each: each.breaks.__name__
+    "witness", [*WITNESSES, *MORE], ids=lambda each: each.breaks.__name__
 )
 def test_law_alone_rejects(witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     Judge()(witness.script)

@@ -30,7 +30,7 @@ def shown_settings(profile: str, ci: str) -> str:
 
 @pytest.mark.parametrize("ci", ["", "1", "true"])
 @pytest.mark.parametrize(
-    ("profile", "examples"), [("", 700), ("quick", 30), ("deep", 7_000)]
+    ("profile", "examples"), [("", 700), ("quick", 70), ("deep", 7_000)]
 )
 def test_hunts_run_on_fresh_seeds_and_keep_what_failed(
     profile: str, examples: int, ci: str

@@ -10,7 +10,7 @@ from engine import StepOutput
 from engine.arrays import Vector
 from properties.calls import Call
 from properties.chapter import CONFIG
-from properties.script import Script, Weights
+from properties.script import Fault, Script, Weights
 
 Patch: TypeAlias = Callable[[pytest.MonkeyPatch], None]
 
@@ -24,11 +24,13 @@ class Witness:
     breaks: Patch
     calls: tuple[Call, ...]
     scale: float = 1.0
+    faults: tuple[Fault, ...] = ()
 
     @property
     def script(self) -> Script:
         weights = Weights(seed=38, scale=self.scale, gain_spread=0.5)
-        return Script(config=CONFIG, weights=weights, calls=self.calls)
+        calls, faults = self.calls, self.faults
+        return Script(config=CONFIG, weights=weights, calls=calls, faults=faults)
 
 
 def with_logits(output: StepOutput, logits: Vector) -> StepOutput:

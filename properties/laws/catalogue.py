@@ -3,6 +3,7 @@
 from typing import Final
 
 from properties.laws import (
+    atomicity,
     binding,
     counts,
     generation,
@@ -22,6 +23,7 @@ _ALL: Final = (
     binding.borrow,
     counts.overflow,
     refusals.unchanged,
+    atomicity.fault,
     generation.no_draw,
     state.length,
     parity.logits,
@@ -37,6 +39,8 @@ _ALL: Final = (
     state.isolation,
     hatches.copies,
     refusals.usable,
+    atomicity.retry,
+    atomicity.compound,
     state.determinism,
     parity.split,
     parity.spare_rows,

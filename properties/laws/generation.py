@@ -8,19 +8,19 @@ from properties.choices import DueGeneration
 from properties.difference import Difference, unlike
 from properties.laws.law import REFUSED, law
 from properties.moment import Met, Moment
-from properties.subject import Offer
+from properties.subject import Answer, Offer
 
 
 @law("P6 generation", (Met.DONE, Met.DISAGREED), Offer.GENERATION)
 def generation(moment: Moment) -> Difference | None:
     """Every choice and draw is the replay's, up to the first that rounding decides."""
     due, came = moment.generation, moment.came
-    if due is None or isinstance(came, Exception):
+    if due is None or not isinstance(came, Answer):
         return None
     if came.generation is None:
         return Difference(where="no generation came", due=due.generation, came=None)
     found = _choice(due, came.generation)
-    if found is not None or due.n_sure < len(due.steps):
+    if found is not None or not due.is_sure:
         return found
     whole = replace(came.generation, steps=due.steps)
     is_as_long = len(came.generation.steps) == len(due.steps)

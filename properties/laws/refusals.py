@@ -17,17 +17,16 @@ from engine import (
     WorkOverflow,
     ZeroEnergyRow,
 )
-from properties.calls import Prefill
 from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import NOTHING, Event, Met, Moment
-from properties.subject import Answer, Observation, Offer
+from properties.subject import Answer, Offer
 
 _REFUSALS: Final = frozenset({Offer.REFUSALS})
 _BINDING: Final = _REFUSALS | {Offer.SESSIONS}
 PHASE: Final = (PrefillRequiresEmpty, PromptTooLong, DecodeRequiresPrefill, CacheFull)
-OWNED: Final[Mapping[type[Exception], frozenset[Offer]]] = {
+OWNED: Final[Mapping[type[BaseException], frozenset[Offer]]] = {
     **dict.fromkeys(PHASE, _REFUSALS),
     ConfigMismatch: _BINDING,
     ParameterMismatch: _BINDING,
@@ -56,10 +55,10 @@ def wrongly_answered(
 @law("R1 unchanged", REFUSED, Offer.REFUSALS, Offer.STATE)
 def unchanged(moment: Moment) -> Difference | None:
     """A refused call leaves every bit of everything."""
-    before, after = moment.before, moment.after
-    if isinstance(moment.due, StageFailed) and isinstance(moment.call, Prefill):
-        before, after = _without_bits(before), _without_bits(after)
-    after = after._replace(generator=before.generator)  # is the law R4's
+    if moment.has_failed:
+        return None  # which is for the laws A1 and A4
+    before = moment.before
+    after = moment.after._replace(generator=before.generator)  # is the law R4's
     return unlike("the engine after a refusal", before, after)
 
 
@@ -71,6 +70,8 @@ def exact(moment: Moment) -> Difference | None:
         wrong = came if due is None else due
         if isinstance(wrong, Answer):
             return None  # which lacks something, and that is for its own law
+        if moment.struck is not None and isinstance(came, Answer):
+            return None  # which is for the law A1
         needs = OWNED.get(type(wrong))
         if needs is not None and needs <= moment.subject.offers:
             return None
@@ -83,7 +84,9 @@ def exact(moment: Moment) -> Difference | None:
 @law("R3 usable", (Met.LOGITS, Met.REFUSED), Offer.REFUSALS)
 def usable(moment: Moment) -> Difference | None:
     """After a refusal comes what would have come without it."""
-    return disturbed_by(Event.REFUSAL, moment) or _decoded_on_a_copy(moment)
+    if moment.has_failed:
+        return None  # which is for the laws A2 and A4
+    return disturbed_by(Event.REFUSAL, moment) or decoded_on_a_copy(moment)
 
 
 def facts(error: object) -> tuple[type[object], str]:
@@ -101,8 +104,8 @@ def facts(error: object) -> tuple[type[object], str]:
     )
 
 
-def _decoded_on_a_copy(moment: Moment) -> Difference | None:
-    """Right after a refusal one more token decodes to the bits that it would have."""
+def decoded_on_a_copy(moment: Moment) -> Difference | None:
+    """Right after a call without effect one more token decodes as if without it."""
     content = moment.content
     if moment.met is not Met.REFUSED or moment.is_followed or not content.length:
         return None
@@ -119,10 +122,4 @@ def _decoded_on_a_copy(moment: Moment) -> Difference | None:
         came = repr(error).encode()
     else:
         came = bits_of(answer)
-    return unlike("logits of a decode on a copy after the refusal", due, came)
-
-
-def _without_bits(observation: Observation) -> Observation:
-    """A failed prefill may leave other bits outside the empty prefix."""
-    caches = tuple(view._replace(bits=b"") for view in observation.caches)
-    return observation._replace(caches=caches)
+    return unlike("logits of a decode on a copy afterwards", due, came)
