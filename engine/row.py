@@ -189,9 +189,16 @@ def _run_watched(row: Row, probe: Probe | None) -> None:
     stages = row.stages()
     for stage, layer in row.weights.places:
         try:
-            value = silently(next, stages)
-            require_finite(value)
+            value, is_sound = silently(_next_of, stages)
+            if not is_sound:
+                require_finite(value)
             if probe is not None:
                 probe(stage, layer, row.position, read_only_copy(value))
         except Exception as error:
             raise StageFailed(stage, layer) from error
+
+
+def _next_of(stages: Iterator[Array]) -> tuple[Array, bool]:
+    """The value of the next stage, and whether it is surely finite."""
+    value = next(stages)
+    return value, is_surely_finite(value.reshape(-1))
