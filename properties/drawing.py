@@ -6,6 +6,7 @@ from typing import Final, Protocol
 from hypothesis import strategies as st
 
 from properties.calls import Call
+from properties.faulty_turns import Attempt, FaultyTurn
 from properties.model import Model
 from properties.refused_turns import before_a_decode
 from properties.turns import Turn, anything
@@ -37,6 +38,15 @@ def drawn(draw: st.DrawFn, turn: Turn) -> Sequence[Call]:
 def drawn_as_refused(turn: Turn) -> st.SearchStrategy[Sequence[Call]]:
     """The same, and first a token that must be taken as if nothing had happened."""
     return drawn(before_a_decode(turn))
+
+
+@st.composite
+def drawn_to_fail(draw: st.DrawFn, turn: FaultyTurn) -> Attempt:
+    """A turn with faults in it; what follows has only those that persist."""
+    maker: Maker = draw(st.runner())
+    rng = draw(st.randoms())
+    calls, faults = turn(rng, maker.model)
+    return Attempt([*calls, *anything(rng, maker.model, draw(_MORE))], faults)
 
 
 def when(there_is: Callable[[Model], object]) -> Callable[[Maker], bool]:

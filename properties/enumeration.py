@@ -14,7 +14,8 @@ from properties.alphabets import GEOMETRIES, Geometry
 from properties.floors import RANDOM_FLOORS, Census, Floors, Outcome, Pair
 from properties.graph import DONE, EDGES, Edge
 from properties.judge import Verdict
-from properties.script import Script
+from properties.points import Fallible, n_points
+from properties.script import FAULTS, Fault, Script
 
 
 def scripts(geometry: Geometry, depth: int) -> Iterator[Script]:
@@ -30,11 +31,16 @@ def scripts(geometry: Geometry, depth: int) -> Iterator[Script]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enumeration:
-    """What was run, and what it reached; the preludes are among the calls."""
+    """What was run, and what it reached; the preludes are among the calls.
+
+    Attributes:
+        n_faulty: scripts that were run once more, with a fault in their last call
+    """
 
     n_geometries: int
     n_scripts: int
     n_calls: int
+    n_faulty: int
     seconds: float
     census: Census
 
@@ -51,6 +57,27 @@ class Enumeration:
         )
 
 
+def faulty(script: Script, verdict: Verdict, n: int) -> Iterator[Script]:
+    """The script with a fault in its last call, where that was done and can fail.
+
+    Args:
+        script: one that was judged
+        verdict: what was seen of it
+        n: a number of its own, which chooses points and what is raised
+    """
+    last, index = script.calls[-1], len(script.calls) - 1
+    if verdict.seen[-1].outcome != DONE or not isinstance(last, Fallible):
+        return
+    points = n_points(script.config, last)
+    *errors, interrupt = FAULTS
+    for point, raises in (
+        (n % points, errors[n % len(errors)]),
+        (points - 1 - n % points, interrupt),
+    ):
+        fault = Fault(call=index, point=point, raises=raises)
+        yield script.model_copy(update={"faults": (fault,)})
+
+
 def enumerate_all(
     judge: Callable[[Script], Verdict],
     depth: int,
@@ -63,22 +90,30 @@ def enumerate_all(
         depth: the most calls after a prelude
         geometries: all of them, if not told
     """
-    census, n_scripts, n_calls = Census(), 0, 0
+    census, n_scripts, n_calls, n_faulty = Census(), 0, 0, 0
     began = perf_counter()
     for geometry in geometries:
         for script in scripts(geometry, depth):
-            census.record(judge(script))
+            verdict = judge(script)
+            census.record(verdict)
             n_scripts += 1
             n_calls += len(script.calls)
+            if len(script.calls) - len(geometry.prelude) > FAULTY_DEPTH:
+                continue
+            for broken in faulty(script, verdict, n_faulty):
+                census.record(judge(broken))
+                n_faulty += 1
     return Enumeration(
         n_geometries=len(geometries),
         n_scripts=n_scripts,
         n_calls=n_calls,
+        n_faulty=n_faulty,
         seconds=perf_counter() - began,
         census=census,
     )
 
 
+_FAILED: Final = "StageFailed", "KeyboardInterrupt"
 _OUTCOMES: Final = frozenset(
     Outcome(call, outcome)
     for call, outcomes in {
@@ -89,20 +124,23 @@ _OUTCOMES: Final = frozenset(
         "bind changed": ("ConfigMismatch",),
         "prefill": (
             *(DONE, "SessionClosed", "EmptyPrompt", "PrefillRequiresEmpty"),
-            *("PromptTooLong", "PromptTokenOutOfRange"),
+            *("PromptTooLong", "PromptTokenOutOfRange", *_FAILED),
         ),
         "decode": (
             *(DONE, "SessionClosed", "DecodeRequiresPrefill"),
-            *("DecodeTokenOutOfRange", "CacheFull"),
+            *("DecodeTokenOutOfRange", "CacheFull", *_FAILED),
         ),
         "reset": (DONE, "SessionClosed"),
         "close": (DONE,),
         "step": (DONE, "ParameterBorrowed"),
-        "generate": (DONE,),
+        "generate": (DONE, *_FAILED),
     }.items()
     for outcome in outcomes
 )
 """Written down, not computed: a letter that is taken away is missed."""
+
+FAULTY_DEPTH: Final = 3
+"""Calls up to a planned fault and with it, at most."""
 
 _SHALLOW: Final = 3
 """Calls that reach every cell, but for edges from the states of the next table."""
@@ -145,7 +183,13 @@ def _needs_more(edge: Edge) -> bool:
     steps = edge.call == "step" and edge.outcome == DONE
     needs_other_parameters = steps and stays and not is_stale
     needs_a_newer_cache = edge.outcome == "ParameterBorrowed" and is_stale
-    return needs_an_older_session or needs_other_parameters or needs_a_newer_cache
+    needs_a_late_fault = edge.outcome in _FAILED and _depth_of(edge) > FAULTY_DEPTH
+    return (
+        needs_an_older_session
+        or needs_other_parameters
+        or needs_a_newer_cache
+        or needs_a_late_fault
+    )
 
 
 MACHINE_FLOORS: Final[Floors] = {

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rich.table import Table
 
-from properties.graph import EDGES, KINDS, MOVES, UNREACHABLE, Edge, Move
+from properties.graph import EDGES, FALLIBLE, KINDS, MOVES, UNREACHABLE, Edge, Move
 from properties.judge import Verdict
 
 
@@ -53,17 +53,18 @@ WHY_UNREACHABLE: Final[Mapping[Cell, str]] = {
     for outcome in each.outcomes
 }
 
-CORPUS_FLOORS: Final[Floors] = {
-    Outcome("train", "NonFiniteUpdate"): 1,
-    **{
-        Outcome(call, "StageFailed"): 1
-        for call in ("prefill", "decode", "train", "generate")
-    },
-}
-"""What takes weights at the edge of overflow: too rare in the machine to rest on."""
+_RARE: Final = {Outcome("train", "NonFiniteUpdate"), Outcome("train", "StageFailed")}
+
+CORPUS_FLOORS: Final[Floors] = dict.fromkeys(
+    (*_RARE, *(Outcome(call, "StageFailed") for call in FALLIBLE)), 1
+)
+"""What takes weights at the edge of overflow: too rare in the machine to rest on.
+
+There a prefill, a decode and a generation fail by themselves, and not by plan.
+"""
 
 RANDOM_FLOORS: Final[Floors] = {
-    cell: 20 for cell in OUTCOMES | PAIRS | MOVES if cell not in CORPUS_FLOORS
+    cell: 20 for cell in OUTCOMES | PAIRS | MOVES if cell not in _RARE
 }
 """Every outcome, every pair of calls, every move of a cache: as a random maker."""
 

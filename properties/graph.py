@@ -13,6 +13,7 @@ from properties.calls import Call
 KINDS: Final[tuple[str, ...]] = tuple(
     kind.model_fields["call"].default for kind in get_args(Call)
 )
+FALLIBLE: Final = "prefill", "decode", "generate"  # calls that a planned fault can end
 DONE: Final = "done"
 PHASES: Final = "empty", "prefilled", "full"
 HOLDS: Final = "bound", "unbound"
@@ -40,6 +41,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "TypeError": _EMPTY,
         "WorkOverflow": _EMPTY,
         "StageFailed": _EMPTY,
+        "KeyboardInterrupt": _EMPTY,  # as a planned fault, here and below
     },
     "decode": {
         "SessionClosed": _ANY,
@@ -49,6 +51,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "CacheFull": _FULL,
         "WorkOverflow": _ROOM,
         "StageFailed": _ROOM,
+        "KeyboardInterrupt": _ROOM,
     },
     "reset": {"SessionClosed": _ANY},
     "step": {
@@ -80,6 +83,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, _States]]] = {
         "InvalidBudget": _ANY,
         "TypeError": _ANY,
         "StageFailed": _ANY,
+        "KeyboardInterrupt": _ANY,
     },
 }
 """By call and error: the states in which it comes, and in which it leaves the cache."""
@@ -147,7 +151,7 @@ def _edges() -> Iterator[Edge]:
 
 
 EDGES: Final = frozenset(_edges())
-"""Every edge that a run of one thread, without probes or faults, can take."""
+"""Every edge that a run of one thread can take."""
 
 MOVES: Final = frozenset(edge.move for edge in EDGES)
 

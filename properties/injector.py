@@ -6,14 +6,14 @@ from typing import Final
 from engine import Stage, StageFailed
 from engine.arrays import Array
 from properties.points import Point
-from properties.script import Fault
+from properties.script import Fault, Raised
 
 
 class Injected(Exception):
     """An ordinary exception, of no class that anybody else raises."""
 
 
-_RAISED: Final[Mapping[str, type[BaseException]]] = {
+_RAISED: Final[Mapping[Raised, type[BaseException]]] = {
     "Exception": Injected,
     "MemoryError": MemoryError,
     "FloatingPointError": FloatingPointError,

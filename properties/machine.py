@@ -16,12 +16,14 @@ from hypothesis.stateful import (
 )
 
 from engine import DecoderConfig, EngineError
-from properties import refused_turns as refused, turns
+from properties import faulty_turns as faulty, refused_turns as refused, turns
 from properties.calls import Call
-from properties.drawing import drawn, drawn_as_refused, when
+from properties.drawing import drawn, drawn_as_refused, drawn_to_fail, when
 from properties.drawn import initial_weights
+from properties.faulty_turns import Attempt
 from properties.geometry import weights
 from properties.model import Model
+from properties.plan import in_force, make_on, moved
 from properties.reachable import (
     closed,
     copyable,
@@ -35,7 +37,7 @@ from properties.reachable import (
     two_with_room,
     unbound_fresh,
 )
-from properties.script import Script, Weights
+from properties.script import Fault, Script, Weights
 
 
 def shapes_of(machine: "SessionMachine") -> st.SearchStrategy[DecoderConfig]:
@@ -49,6 +51,7 @@ class SessionMachine(RuleBasedStateMachine):
     begun: Script  # without its calls
     model: Model
     calls: list[Call]
+    faults: list[Fault]
 
     def __init__(
         self,
@@ -56,22 +59,26 @@ class SessionMachine(RuleBasedStateMachine):
         shapes: st.SearchStrategy[DecoderConfig],
     ) -> None:
         super().__init__()
-        self.judged, self.shapes, self.calls = judged, shapes, []
+        self.judged, self.shapes = judged, shapes
+        self.calls, self.faults = [], []
 
     @initialize(config=st.runner().flatmap(shapes_of), weights=weights())
     def begin(self, config: DecoderConfig, weights: Weights) -> None:
         self.begun = Script(config=config, weights=weights, calls=())
         self.model = Model(config, initial_weights(config, weights))
 
-    def make(self, calls: Sequence[Call]) -> None:
+    def make(self, calls: Sequence[Call], faults: Sequence[Fault] = ()) -> None:
+        self.faults += [moved(fault, len(self.calls)) for fault in faults]
         for call in calls:
+            fault = in_force(self.faults, len(self.calls))
             self.calls.append(call)
             with suppress(EngineError, TypeError):
-                self.model.perform(call)
+                make_on(self.model, call, fault)
 
     def teardown(self) -> None:
         if self.calls:
-            self.judged(self.begun.model_copy(update={"calls": tuple(self.calls)}))
+            made = {"calls": tuple(self.calls), "faults": tuple(self.faults)}
+            self.judged(self.begun.model_copy(update=made))
 
     # What a caller may do.
 
@@ -146,6 +153,12 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(calls=drawn(turns.steps_on_a_subset))
     def step_on_a_subset(self, calls: Sequence[Call]) -> None:
         self.make(calls)
+
+    # What may fail on its way, leaving no trace.
+
+    @rule(attempt=drawn_to_fail(faulty.failures))
+    def fail(self, attempt: Attempt) -> None:
+        self.make(*attempt)
 
     # What must be refused.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from properties.calls import Call, Decode, Prefill
+from properties.calls import Call, Decode, Generate, Prefill
 from properties.model import Model
 from properties.points import n_points
 from properties.script import Fault
@@ -18,11 +18,13 @@ def in_force(faults: Sequence[Fault], call: int) -> Fault | None:
     latest = next((each for each in reversed(faults) if each.call <= call), None)
     if latest is None or latest.call == call:
         return latest
-    return (
-        latest.model_copy(update={"call": call, "point": 0})
-        if latest.persists
-        else None
-    )
+    from_then_on = latest.model_copy(update={"call": call, "point": 0})
+    return from_then_on if latest.persists else None
+
+
+def moved(fault: Fault, n_calls: int) -> Fault:
+    """The same fault, so many calls later."""
+    return fault.model_copy(update={"call": fault.call + n_calls})
 
 
 def make_on(model: Model, call: Call, fault: Fault | None) -> bool:
@@ -35,9 +37,20 @@ def make_on(model: Model, call: Call, fault: Fault | None) -> bool:
         Exception: the refusal that is due; nothing changed.
     """
     match call:
-        case Prefill() | Decode() if fault and fault.point < n_points(model, call):
+        case Prefill() | Decode() if _strikes(fault, model, call):
             model.require(call)
             return True
+        case Generate():
+            model.perform(call)  # and nothing stays of it
+            return _strikes(fault, model, call)
         case _:
             model.perform(call)
             return False
+
+
+def _strikes(
+    fault: Fault | None, model: Model, call: Prefill | Decode | Generate
+) -> bool:
+    """Whether the call has that point; every decoder of a model has one shape."""
+    config = model.decoders[0].config
+    return fault is not None and fault.point < n_points(config, call)

@@ -1,12 +1,14 @@
 """The fallible points of a call: where a probe is called, in order."""
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from engine import DecoderConfig, Stage, StageFailed
 from engine.stages import row_places
-from properties.calls import Decode, Prefill
-from properties.model import Model
+from properties.calls import Decode, Generate, Prefill
+
+Fallible: TypeAlias = Prefill | Decode | Generate
+"""Calls that have points."""
 
 
 class Point(NamedTuple):
@@ -41,8 +43,10 @@ def points_before(
     return (position - start) * len(places) + index
 
 
-def n_points(model: Model, call: Prefill | Decode) -> int:
-    """How many points a call on a session has, if nothing ends it."""
-    kept = model.cache(call.cache)
-    n_rows = len(call.prompt) if isinstance(call, Prefill) else 1
-    return n_rows * len(row_places(kept.config.n_layers)) + 1
+def n_points(config: DecoderConfig, call: Fallible) -> int:
+    """How many points a call has, if nothing ends it; a generation has at least these.
+
+    Of a generation only its prompt is known beforehand.
+    """
+    n_rows = 1 if isinstance(call, Decode) else len(call.prompt)
+    return n_rows * len(row_places(config.n_layers)) + 1

@@ -1,6 +1,6 @@
 """A run as data: a configuration, weights, calls in order, and planned faults."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import (
     Field,
@@ -30,6 +30,13 @@ class Weights(Record):
     gain_spread: Annotated[float, Field(ge=0)] = 0.0
 
 
+Raised: TypeAlias = Literal[
+    "Exception", "MemoryError", "FloatingPointError", "KeyboardInterrupt"
+]
+FAULTS: Final[tuple[Raised, ...]] = get_args(Raised)
+"""What a fault may raise; the last one is no ``Exception``."""
+
+
 class Fault(Record):
     """An exception at a fallible point of a call, once or from then on.
 
@@ -40,9 +47,7 @@ class Fault(Record):
 
     call: Index
     point: Index
-    raises: Literal[
-        "Exception", "MemoryError", "FloatingPointError", "KeyboardInterrupt"
-    ]
+    raises: Raised
     persists: bool = False
 
 

@@ -8,18 +8,19 @@ from typing import Final
 import pytest
 
 from properties.alphabets import GEOMETRIES, Geometry
-from properties.calls import Close, Decode, Prefill, Reset, Step, Train
+from properties.calls import Close, Decode, Generate, Prefill, Reset, Step, Train
 from properties.chapter import CONFIG, SEED
 from properties.enumeration import (
     Enumeration,
     enumerate_all,
     enumeration_floors,
+    faulty,
     scripts,
 )
 from properties.floors import Census, FloorsMissed, Outcome, Pair, require
-from properties.graph import EDGES
+from properties.graph import DONE, EDGES
 from properties.judge import Judge, Verdict
-from properties.script import Script, from_json, to_json
+from properties.script import FAULTS, Script, from_json, to_json
 from tests.walks import seen_by_model
 
 NAMES: Final = [each.name for each in GEOMETRIES]
@@ -91,6 +92,28 @@ def test_every_script_is_judged(to_depth_3: Enumeration) -> None:
     assert to_depth_3.seconds > 0
 
 
+def test_every_last_call_that_can_fail_does_so_twice(to_depth_3: Enumeration) -> None:
+    """Once by an error and once by an interrupt, at points that take turns."""
+    done = [
+        (script, verdict)
+        for geometry in GEOMETRIES
+        for script in scripts(geometry, 3)
+        for verdict in [seen_by_model(script)]
+        if verdict.seen[-1].outcome == DONE
+        and isinstance(script.calls[-1], Prefill | Decode | Generate)
+    ]
+    planned = [
+        each.faults[0]
+        for n, (script, verdict) in enumerate(done)
+        for each in faulty(script, verdict, n)
+    ]
+
+    assert to_depth_3.n_faulty == len(planned) == 2 * len(done)
+    assert {each.raises for each in planned[::2]} == {*FAULTS[:-1]}
+    assert {each.raises for each in planned[1::2]} == {FAULTS[-1]}
+    assert len({each.point for each in planned}) > 100
+
+
 def test_depth_3_reaches_its_floors_and_nothing_else(to_depth_3: Enumeration) -> None:
     floors = enumeration_floors(3)
     require(to_depth_3.census, floors)
@@ -107,7 +130,7 @@ def test_depth_3_reaches_as_much_as_it_did(to_depth_3: Enumeration) -> None:
     n_outcomes = sum(isinstance(each, Outcome) for each in cells)
     n_pairs = sum(isinstance(each, Pair) for each in cells)
 
-    assert (n_outcomes, n_pairs, len(to_depth_3.edges)) == (24, 111, 84)
+    assert (n_outcomes, n_pairs, len(to_depth_3.edges)) == (30, 111, 100)
 
 
 def test_floors_of_depth_4_are_reached(to_depth_3: Enumeration) -> None:

@@ -34,10 +34,10 @@ from tests.walks import walk
 BY_ARITHMETIC: Final = frozenset(
     each
     for each in OUTCOMES
-    if each.outcome in {"StageFailed", "NonFiniteUpdate"}
+    if each.outcome in {"StageFailed", "NonFiniteUpdate", "KeyboardInterrupt"}
     or (each.call == "generate" and each.outcome != DONE)
 ) - {Outcome("step", "NonFiniteUpdate")}
-"""Outcomes that the model alone does not know."""
+"""Outcomes that neither the model knows nor a walk without faults meets."""
 
 BY_RULES: Final = dict.fromkeys(REACHABLE - EDGES - BY_ARITHMETIC, 1)
 

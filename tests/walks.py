@@ -30,9 +30,10 @@ from properties.calls import (
 from properties.drawn import initial_weights
 from properties.judge import Verdict
 from properties.model import Model
+from properties.plan import in_force, make_on
 from properties.record import Seen, state_of
 from properties.rehearsal import cache_of
-from properties.script import Script, ScriptRejected, Weights
+from properties.script import Fault, Script, ScriptRejected, Weights
 
 CONFIG: Final = DecoderConfig(
     vocab_size=3,
@@ -130,9 +131,10 @@ def seen_by_model(script: Script) -> Verdict:
     weights = _drawn(script.config, script.weights)
     model = Model(script.config, weights, script.optimizer)
     seen, focus = list[Seen](), 0
-    for call in script.calls:
+    for index, call in enumerate(script.calls):
         focus = cache_of(call, focus)
-        seen.append(_see(model, call, focus))
+        fault = in_force(script.faults, index)
+        seen.append(_see(model, call, focus, fault))
     return _verdict(seen)
 
 
@@ -141,10 +143,12 @@ def _drawn(config: DecoderConfig, weights: Weights) -> Mapping[str, Array]:
     return initial_weights(config, weights)
 
 
-def _see(model: Model, call: Call, focus: int) -> Seen:
+def _see(model: Model, call: Call, focus: int, fault: Fault | None = None) -> Seen:
     before, outcome = state_of(model.caches[focus]), "done"
     try:
-        model.perform(call)
+        if make_on(model, call, fault) and fault is not None:
+            is_interrupt = fault.raises == "KeyboardInterrupt"
+            outcome = "KeyboardInterrupt" if is_interrupt else "StageFailed"
     except (EngineError, TypeError) as refusal:
         outcome = type(refusal).__name__
     kept = model.caches[focus]
