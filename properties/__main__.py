@@ -1,4 +1,4 @@
-"""The commands: ``python -m properties report``, ``run``, ``enumerate``."""
+"""The commands: ``python -m properties report``, ``run``, ``enumerate``, ``faults``."""
 
 import argparse
 import sys
@@ -9,6 +9,8 @@ from rich.console import Console
 
 from properties.chapter import run_chapter
 from properties.enumeration import enumerate_all
+from properties.fault_report import in_a_line, tables, to_json
+from properties.faults import require_complete, sweep
 from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
 from properties.report import report, trace
@@ -28,6 +30,8 @@ def main(arguments: Sequence[str]) -> int:
             return OK
         case "run":
             return _run(options.script, _judge(options.property))
+        case "faults":
+            return _faults(options.output, _judge(options.property))
         case _:
             return _enumerate(options.depth, _judge(options.property))
 
@@ -49,7 +53,17 @@ def _parser() -> argparse.ArgumentParser:
     enumerating.add_argument(
         "--depth", type=int, choices=range(1, 7), default=3, help="3, if not told"
     )
-    for command in (running, enumerating):
+    faulting = commands.add_parser(
+        "faults", help="fail every point of every call from every start"
+    )
+    faulting.add_argument(
+        "--output",
+        type=Path,
+        default=Path("cachehound-faults.json"),
+        metavar="FILE",
+        help="where the matrix is stored; cachehound-faults.json, if not told",
+    )
+    for command in (running, enumerating, faulting):
         command.add_argument(
             "--property", choices=LAWS, help="check this one alone", metavar="ID"
         )
@@ -88,9 +102,29 @@ def _enumerate(depth: int, judge: Judge) -> int:
         return FOUND
     sys.stdout.write(
         f"{done.n_geometries} geometries, {done.n_scripts} scripts, {done.n_calls} "
-        f"calls in {done.seconds:.1f} s, {done.n_calls / done.seconds:.0f} a second\n"
+        f"calls in {done.seconds:.1f} s, {done.n_calls / done.seconds:.0f} a second, "
+        f"and {done.n_faulty} scripts with a fault in their last call\n"
         f"{len(done.states)} abstract states, {len(done.edges)} edges\n"
     )
+    return OK
+
+
+def _faults(output: Path, judge: Judge) -> int:
+    try:
+        swept = sweep(judge)
+    except PropertyFailed as failure:
+        sys.stdout.write(f"{failure}\n")
+        return FOUND
+    require_complete(swept)
+    console = Console()
+    for table in tables(swept):
+        console.print(table)
+    sys.stdout.write(in_a_line(swept))
+    try:
+        output.write_text(to_json(swept), encoding="utf-8")
+    except OSError as error:
+        sys.stderr.write(f"{output}: {error}\n")
+        return UNUSABLE
     return OK
 
 

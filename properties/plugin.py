@@ -42,6 +42,8 @@ class Length(NamedTuple):
         depth: of the enumeration
         has_floors: whether it is long enough to reach every cell
         hostile: settings of the hunts for input that nobody should give
+        has_all_faults: whether everything is raised at every point of a call, not one
+            thing at each
         stride: of the bytecode boundaries at which a call is interrupted; 1 is all
         n_signals: that a child process gets while it works
         n_kills: of a child process that saves
@@ -54,6 +56,7 @@ class Length(NamedTuple):
     depth: int
     has_floors: bool
     hostile: settings
+    has_all_faults: bool
     stride: int
     n_signals: int
     n_kills: int
@@ -69,6 +72,7 @@ def _length(tenths: int, depth: int, stride: int, *, has_floors: bool) -> Length
         depth=depth,
         has_floors=has_floors,
         hostile=_profile(20 * tenths),
+        has_all_faults=stride == 1,
         stride=stride,
         n_signals=50 * tenths,
         n_kills=5 * tenths,

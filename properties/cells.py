@@ -1,0 +1,128 @@
+"""The cells of the fault sweep: calls that fail, what comes before, and how they fail.
+
+Each cell is a script: a start, the call with a fault at one of its points, and the same
+call again. It is judged as every script is, so a cell that is not as it must be breaks
+a law, and is left as a script.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from engine import DecoderConfig
+from properties.calls import (
+    Bind,
+    Call,
+    Decode,
+    Generate,
+    NewCache,
+    Prefill,
+    Reset,
+    Sampling,
+)
+from properties.points import Fallible, n_points
+from properties.script import Fault, Script, Weights
+
+CONFIG: Final = DecoderConfig(
+    vocab_size=3,
+    d_model=8,
+    n_heads=4,
+    n_kv_heads=2,
+    d_ff=3,
+    n_layers=2,
+    capacity=4,
+    rope_base=10_000.0,
+    rms_epsilon=1e-6,
+)
+WEIGHTS: Final = Weights(seed=38, gain_spread=0.5)
+
+CALLS: Final[tuple[Fallible, ...]] = (
+    Prefill(prompt=(0, 1, 2)),
+    Decode(token_id=2),
+    # Chooses two tokens, of which it decodes one.
+    Generate(prompt=(0,), sampling=Sampling(temperature=0.5, k=3), rng_state=38),
+)
+
+_TWO: Final = Prefill(prompt=(1, 0))
+_FILLED: Final[Mapping[str, tuple[Call, ...]]] = {
+    "one row": (Prefill(prompt=(1,)),),
+    "middle": (_TWO,),
+    "one below full": (Prefill(prompt=(1, 0, 2)),),
+    "full": (Prefill(prompt=(1, 0, 2, 1)),),
+}
+_EMPTY: Final[Mapping[str, tuple[Call, ...]]] = {
+    "just bound": (),
+    "just reset": (_TWO, Reset()),
+}
+_SECOND: Final[tuple[Call, ...]] = (
+    NewCache(),
+    Bind(cache=1),
+    Prefill(cache=1, prompt=(2, 2)),
+)
+
+
+class Start(NamedTuple):
+    """What comes before the call that is to fail.
+
+    Attributes:
+        refusal: what the call meets from here, before its first point; none if empty
+    """
+
+    name: str
+    calls: tuple[Call, ...]
+    faults: tuple[Fault, ...] = ()
+    refusal: str = ""
+
+
+def starts(call: Fallible) -> Iterator[Start]:
+    """Every start of a call, those too from which it is refused."""
+    ready = (_TWO,) if isinstance(call, Decode) else ()
+    for name, calls in _EMPTY.items():
+        refusal = "DecodeRequiresPrefill" if isinstance(call, Decode) else ""
+        yield Start(name, calls, refusal=refusal)
+    for name, calls in _FILLED.items():
+        is_full = isinstance(call, Decode) and name == "full"
+        refusal = "CacheFull" if is_full else ""
+        refusal = "PrefillRequiresEmpty" if isinstance(call, Prefill) else refusal
+        yield Start(name, calls, refusal=refusal)
+    middle = n_points(CONFIG, call) // 2
+    fault = Fault(call=len(ready), point=middle, raises="Exception")
+    yield Start("after a fault", (*ready, call), (fault,))
+    refused = Decode(token_id=9) if isinstance(call, Decode) else Prefill(prompt=())
+    yield Start("after a refusal", (*ready, refused))
+    yield Start("second session", (*_SECOND, *ready))
+
+
+def once(start: Start, call: Fallible, fault: Fault) -> Script:
+    """The call fails, and is made again."""
+    return _script(start, 2 * (call,), fault)
+
+
+def again(start: Start, call: Fallible, fault: Fault) -> Script:
+    """A second fault while it is made again: what is first for one is last for it."""
+    last = n_points(CONFIG, call) - 1
+    second = {"call": fault.call + 1, "point": abs(last - fault.point)}
+    return _script(start, 3 * (call,), fault, fault.model_copy(update=second))
+
+
+def from_then_on(start: Start, call: Fallible, fault: Fault) -> Script:
+    """Every point fails from there on, in two more calls; the last one succeeds."""
+    persisting = fault.model_copy(update={"persists": True})
+    last = fault.model_copy(update={"call": fault.call + 2, "point": 0})
+    return _script(start, 4 * (call,), persisting, last)
+
+
+Mode: TypeAlias = Callable[[Start, Fallible, Fault], Script]
+MODES: Final[Mapping[str, Mode]] = {
+    "once": once,
+    "again": again,
+    "from then on": from_then_on,
+}
+
+
+def _script(start: Start, calls: tuple[Call, ...], *faults: Fault) -> Script:
+    return Script(
+        config=CONFIG,
+        weights=WEIGHTS,
+        calls=start.calls + calls,
+        faults=start.faults + faults,
+    )
