@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Final
 
 from properties.alphabets import GEOMETRIES, Geometry
-from properties.floors import RANDOM_FLOORS, Census, Floors, Outcome, Pair
-from properties.graph import DONE, EDGES, Edge
+from properties.floors import RANDOM_FLOORS, Census, Floors, Outcome, Pair, Struck
+from properties.graph import DONE, EDGES, FALLIBLE, Edge
 from properties.judge import Verdict
 from properties.points import Fallible, n_points
 from properties.script import FAULTS, Fault, Script
@@ -163,7 +163,8 @@ def enumeration_floors(depth: int) -> Floors:
         and _depth_of(edge) <= depth
     }
     moves = {edge.move for edge in edges}
-    return dict.fromkeys((*_OUTCOMES, *pairs, *edges, *moves), 1)
+    struck = [Struck(call, again=False) for call in FALLIBLE]
+    return dict.fromkeys((*_OUTCOMES, *pairs, *struck, *edges, *moves), 1)
 
 
 def _depth_of(edge: Edge) -> int:

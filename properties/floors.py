@@ -36,7 +36,17 @@ class Pair(NamedTuple):
         return f"{self.first}, then {self.second}"
 
 
-Cell: TypeAlias = Outcome | Pair | Edge | Move
+class Struck(NamedTuple):
+    """A planned fault that ended a call, right after another such call or not."""
+
+    call: str
+    again: bool
+
+    def __str__(self) -> str:
+        return f"a fault in {'one more' if self.again else 'one'} {self.call}"
+
+
+Cell: TypeAlias = Outcome | Pair | Struck | Edge | Move
 """No outcome is a kind of call, so no two cells of different kinds are equal."""
 
 Floors: TypeAlias = Mapping[Cell, int]
@@ -44,7 +54,8 @@ Floors: TypeAlias = Mapping[Cell, int]
 
 OUTCOMES: Final = frozenset(Outcome(edge.call, edge.outcome) for edge in EDGES)
 PAIRS: Final = frozenset(starmap(Pair, product(KINDS, repeat=2)))
-REACHABLE: Final[frozenset[Cell]] = OUTCOMES | PAIRS | EDGES | MOVES
+STRUCK: Final = frozenset(starmap(Struck, product(FALLIBLE, (False, True))))
+REACHABLE: Final[frozenset[Cell]] = OUTCOMES | PAIRS | STRUCK | EDGES | MOVES
 
 WHY_UNREACHABLE: Final[Mapping[Cell, str]] = {
     Outcome(call, outcome): each.reason
@@ -64,9 +75,9 @@ There a prefill, a decode and a generation fail by themselves, and not by plan.
 """
 
 RANDOM_FLOORS: Final[Floors] = {
-    cell: 20 for cell in OUTCOMES | PAIRS | MOVES if cell not in _RARE
+    cell: 20 for cell in OUTCOMES | PAIRS | STRUCK | MOVES if cell not in _RARE
 }
-"""Every outcome, every pair of calls, every move of a cache: as a random maker."""
+"""Every outcome, pair of calls, fault and move of a cache: as a random maker."""
 
 
 class Census:
@@ -79,8 +90,12 @@ class Census:
         """Count one run; no pair spans two of them."""
         kinds = [each.call.call for each in verdict.seen]
         self.counts.update(Pair(first, second) for first, second in pairwise(kinds))
+        was_struck = False
         for kind, each in zip(kinds, verdict.seen, strict=True):
             self.counts[Outcome(kind, each.outcome)] += 1
+            if each.struck is not None:
+                self.counts[Struck(kind, was_struck)] += 1
+            was_struck = each.struck is not None
             edge = Edge(each.before, kind, each.outcome, each.after)
             self.counts.update((edge, edge.move))
 

@@ -11,7 +11,7 @@ from engine.arrays import Array
 from engine.prefix import Prefix
 from engine.stages import Probe, Stage
 from properties.calls import Decode, Prefill
-from properties.script import Fault
+from tests.planned import fault
 from tests.witness import ULP, Witness, with_logits
 
 GROWS = (Prefill(prompt=(0, 1)), Decode(token_id=2), Decode(token_id=2))
@@ -125,18 +125,14 @@ def leaves_a_bit_after_two_failures(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Prefix, "restore", restore)
 
 
-def planned(call: int, point: int, raises: str = "Exception") -> Fault:
-    return Fault.model_validate({"call": call, "point": point, "raises": raises})
-
-
 FAILURES = (
-    Witness("A1", leaves_a_bit_after_a_failure, GROWS, faults=(planned(1, 9),)),
-    Witness("A2", nudges_after_a_failure, GROWS, faults=(planned(1, 9),)),
+    Witness("A1", leaves_a_bit_after_a_failure, GROWS, faults=(fault(1, 9),)),
+    Witness("A2", nudges_after_a_failure, GROWS, faults=(fault(1, 9),)),
     Witness(
         "A4",
         nudges_after_two_failures,
         (*GROWS, Decode(token_id=2)),
-        faults=(planned(1, 9), planned(2, 5)),
+        faults=(fault(1, 9), fault(2, 5)),
     ),
 )
 
@@ -145,26 +141,26 @@ MORE_FAILURES = (
         "A1",
         makes_new_buffers_after_a_failed_prefill,
         2 * (Prefill(prompt=(0, 1)),),
-        faults=(planned(0, 40),),
+        faults=(fault(0, 40),),
     ),
-    Witness("A1", tries_again_by_itself, GROWS, faults=(planned(1, 9),)),
+    Witness("A1", tries_again_by_itself, GROWS, faults=(fault(1, 9),)),
     Witness(
         "A1",
         does_not_watch_the_commit,
         GROWS,
-        faults=(planned(1, 37, "KeyboardInterrupt"),),
+        faults=(fault(1, 37, "KeyboardInterrupt"),),
     ),
     Witness(
         "A1",
         watches_stages_in_another_order,
         GROWS,
-        faults=(planned(1, 13, "KeyboardInterrupt"),),
+        faults=(fault(1, 13, "KeyboardInterrupt"),),
     ),
     Witness(
         "A4",
         leaves_a_bit_after_two_failures,
         (*GROWS, Decode(token_id=2)),
-        faults=(planned(1, 9), planned(2, 30, "MemoryError")),
+        faults=(fault(1, 9), fault(2, 30, "MemoryError")),
     ),
 )
 """Faults of which each took another check."""

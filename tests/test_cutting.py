@@ -12,7 +12,9 @@ from tests.broken_answers import (
     rotates_one_further,
     zeroes_rows_in_a_reset,
 )
+from tests.broken_failures import nudges_after_a_failure
 from tests.judged import failure_of, script_of
+from tests.planned import fault
 from tests.witness import Patch
 
 NOISE: tuple[Call, ...] = (Bind(), Decode(token_id=9), Close(), Bind(), Bind())
@@ -34,6 +36,21 @@ def test_cut_leaves_what_is_needed(
     failure = cut(failure_of(script_of(*calls)), Judge)
 
     assert failure.script.calls == needed
+
+
+def test_cut_moves_faults_with_their_calls_and_leaves_out_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nudges_after_a_failure(monkeypatch)
+    start, decode = Prefill(prompt=(0, 1)), Decode(token_id=2)
+    calls = (*NOISE, start, start, decode, decode, *NOISE)
+    faults = fault(len(NOISE), 3), fault(len(NOISE) + 2, 9)
+
+    failure = cut(failure_of(script_of(*calls, faults=faults)), Judge)
+
+    assert failure.law.id == "A2"
+    assert failure.script.calls == (start, decode)
+    assert failure.script.faults == (fault(1, 9),)
 
 
 def test_hunt_raises_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:

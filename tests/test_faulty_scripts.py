@@ -27,17 +27,10 @@ from properties.subject import Answer, Offer, Subject
 from reference import replay
 from tests.black_boxes import make
 from tests.judged import GROWS, closing, script_of
+from tests.planned import fault
 
 ROW = len(row_places(CONFIG.n_layers))
 LAST = Point(Stage.COMMIT, None, 2)
-
-
-def fault(
-    call: int, point: int, raises: str = "Exception", *, persists: bool = False
-) -> Fault:
-    return Fault.model_validate(
-        {"call": call, "point": point, "raises": raises, "persists": persists}
-    )
 
 
 def seen_of(*calls: Call, faults: tuple[Fault, ...]) -> tuple[Seen, ...]:

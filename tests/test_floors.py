@@ -10,24 +10,28 @@ from typing import Final
 import pytest
 from rich.console import Console
 
-from properties.calls import Call, Close, Reset
+from engine import Stage
+from properties.calls import Call, Close, Decode, Reset
 from properties.floors import (
     CORPUS_FLOORS,
     OUTCOMES,
     PAIRS,
     RANDOM_FLOORS,
     REACHABLE,
+    STRUCK,
     Cell,
     Census,
     Floors,
     FloorsMissed,
     Outcome,
     Pair,
+    Struck,
     require,
     table,
 )
-from properties.graph import DONE, EDGES, KINDS, MOVES, Edge
+from properties.graph import DONE, EDGES, KINDS, Edge
 from properties.judge import Verdict
+from properties.points import Point
 from properties.record import Seen
 from tests.walks import walk
 
@@ -39,7 +43,7 @@ BY_ARITHMETIC: Final = frozenset(
 ) - {Outcome("step", "NonFiniteUpdate")}
 """Outcomes that neither the model knows nor a walk without faults meets."""
 
-BY_RULES: Final = dict.fromkeys(REACHABLE - EDGES - BY_ARITHMETIC, 1)
+BY_RULES: Final = dict.fromkeys(REACHABLE - EDGES - STRUCK - BY_ARITHMETIC, 1)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +141,7 @@ def test_unknown_edge_fails() -> None:
 
 def test_random_makers_have_a_floor_of_20_for_everything() -> None:
     assert set(RANDOM_FLOORS.values()) == {20}
-    assert RANDOM_FLOORS.keys() | CORPUS_FLOORS.keys() == OUTCOMES | PAIRS | MOVES
+    assert RANDOM_FLOORS.keys() | CORPUS_FLOORS.keys() == REACHABLE - EDGES
     assert len(PAIRS) == len(KINDS) ** 2 == 169
 
 
@@ -146,6 +150,39 @@ def test_pairs_are_of_one_run() -> None:
     pairs = {cell: n for cell, n in census.counts.items() if isinstance(cell, Pair)}
 
     assert pairs == {Pair("reset", "close"): 1, Pair("close", "close"): 1}
+
+
+def test_fault_right_after_another_is_counted_apart() -> None:
+    point = Point(Stage.COMMIT, None, 0)
+    reset, decode = (Reset(), point), (Decode(token_id=0), point)
+    close = Close(), None
+    runs: list[list[tuple[Call, Point | None]]] = [
+        [reset, decode, close],
+        [decode, close, decode],
+    ]
+    verdicts = [
+        replace(
+            verdict_of(),
+            seen=tuple(Seen(call, DONE, "", "", 0, 0.0, met) for call, met in run),
+        )
+        for run in runs
+    ]
+    struck = {
+        cell: n
+        for cell, n in counted(*verdicts).counts.items()
+        if isinstance(cell, Struck)
+    }
+
+    assert struck == {
+        Struck("reset", again=False): 1,
+        Struck("decode", again=True): 1,
+        Struck("decode", again=False): 2,
+    }
+    assert [str(each) for each in struck] == [
+        "a fault in one reset",
+        "a fault in one more decode",
+        "a fault in one decode",
+    ]
 
 
 def test_a_census_of_another_process_can_be_merged(walks: list[Verdict]) -> None:

@@ -10,8 +10,9 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from properties.enumeration import MACHINE_FLOORS
-from properties.floors import Census, FloorsMissed, Outcome, require
+from properties.floors import Cell, Census, FloorsMissed, Outcome, Struck, require
 from properties.geometry import configs
+from properties.graph import FALLIBLE
 from properties.judge import Verdict
 from properties.machine import SessionMachine
 from properties.plugin import PROFILES
@@ -30,8 +31,15 @@ OVERFLOWS: Final = {
 }
 
 
+SECOND_FAULTS: Final = {Struck(call, again=True) for call in FALLIBLE}
+
+
 class WithoutWornCounters(SessionMachine):
     refuses_to_overflow_counters = None  # type: ignore[assignment] # a rule no longer
+
+
+class WithoutFaults(SessionMachine):
+    fail = None  # type: ignore[assignment] # a rule no longer
 
 
 def reached_by(machine: type[SessionMachine]) -> Census:
@@ -49,9 +57,15 @@ def reached_by(machine: type[SessionMachine]) -> Census:
     return census
 
 
-def test_rule_that_is_removed_is_missed() -> None:
+@pytest.mark.parametrize(
+    ("machine", "alone"),
+    [(WithoutWornCounters, OVERFLOWS), (WithoutFaults, SECOND_FAULTS)],
+)
+def test_rule_that_is_removed_is_missed(
+    machine: type[SessionMachine], alone: set[Cell]
+) -> None:
     with pytest.raises(FloorsMissed) as missed:
-        require(reached_by(WithoutWornCounters), MACHINE_FLOORS)
+        require(reached_by(machine), MACHINE_FLOORS)
     unreached = {line.cell for line in missed.value.lines if not line.reached}
 
-    assert unreached >= OVERFLOWS
+    assert unreached >= alone

@@ -15,12 +15,13 @@ from properties.geometry import configs
 from properties.judge import Verdict
 from properties.machine import SessionMachine
 from properties.model import Model
+from properties.plan import in_force, make_on
 from properties.plugin import PROFILES
 from properties.reachable import (
     MAX_CACHES,
 )
 from properties.record import Seen
-from properties.script import Script
+from properties.script import Fault, Script
 
 # The same scripts in every run, so that no count can flake.
 MAKING: Final = settings(
@@ -53,13 +54,14 @@ def scripts() -> Sequence[Script]:
 def played(script: Script) -> Iterator[tuple[Model, Call, str]]:
     """The model after each call, and the refusal that it met, if any."""
     model = Model(script.config, initial_weights(script.config, script.weights))
-    for call in script.calls:
-        yield model, call, refusal_of(model, call)
+    for index, call in enumerate(script.calls):
+        fault = in_force(script.faults, index)
+        yield model, call, refusal_of(model, call, fault)
 
 
-def refusal_of(model: Model, call: Call) -> str:
+def refusal_of(model: Model, call: Call, fault: Fault | None) -> str:
     try:
-        model.perform(call)
+        make_on(model, call, fault)
     except (EngineError, TypeError) as refusal:
         return type(refusal).__name__
     return ""

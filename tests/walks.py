@@ -28,9 +28,11 @@ from properties.calls import (
     Train,
 )
 from properties.drawn import initial_weights
+from properties.injector import as_raised
 from properties.judge import Verdict
 from properties.model import Model
 from properties.plan import in_force, make_on
+from properties.points import Fallible, Point, points_between
 from properties.record import Seen, state_of
 from properties.rehearsal import cache_of
 from properties.script import Fault, Script, ScriptRejected, Weights
@@ -145,14 +147,23 @@ def _drawn(config: DecoderConfig, weights: Weights) -> Mapping[str, Array]:
 
 def _see(model: Model, call: Call, focus: int, fault: Fault | None = None) -> Seen:
     before, outcome = state_of(model.caches[focus]), "done"
+    struck = None
     try:
         if make_on(model, call, fault) and fault is not None:
-            is_interrupt = fault.raises == "KeyboardInterrupt"
-            outcome = "KeyboardInterrupt" if is_interrupt else "StageFailed"
+            struck = _point(model, call, fault)
+            outcome = type(as_raised(fault, struck)).__name__
     except (EngineError, TypeError) as refusal:
         outcome = type(refusal).__name__
     kept = model.caches[focus]
-    return Seen(call, outcome, before, state_of(kept), kept.length, 0.0)
+    return Seen(call, outcome, before, state_of(kept), kept.length, 0.0, struck)
+
+
+def _point(model: Model, call: Call, fault: Fault) -> Point:
+    assert isinstance(call, Fallible)
+    start = model.cache(call.cache).length if isinstance(call, Decode) else 0
+    n_rows = 1 if isinstance(call, Decode) else len(call.prompt)
+    n_layers = model.decoders[0].config.n_layers
+    return points_between(n_layers, start, start + n_rows)[fault.point]
 
 
 def _verdict(seen: Sequence[Seen]) -> Verdict:
