@@ -18,5 +18,7 @@ def calls_table(seen: Iterable[Seen], title: str) -> Table:
     for each in seen:
         error = f"{each.error:.0e}" if each.error else ""
         length = str(each.length)
-        table.add_row(repr(each.call), each.outcome, each.after, length, error)
+        fault = f" by plan at {each.struck}" if each.struck else ""
+        answer = each.outcome + fault
+        table.add_row(repr(each.call), answer, each.after, length, error)
     return table
