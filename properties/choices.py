@@ -1,6 +1,6 @@
 """What generation must choose, and from where on rounding may choose otherwise."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -91,6 +91,13 @@ def due_generation(
 
     rng, request = SplitMix64(call.rng_state), request_of(call)
     made = generate_by_reading(replayed, config, call.prompt, request, rng)
+    return _judged(made, seen, request, rng.state)
+
+
+def _judged(
+    made: Generation, seen: Sequence[Reals], request: GenerationRequest, state: int
+) -> DueGeneration:
+    """How far the generation is sure, by the logits that were seen."""
     widest = max((bound_of(logits) for logits in seen), default=0.0)
     heat = request.mode.temperature if isinstance(request.mode, TopK) else 1.0
     bound = 2 * widest / heat  # of a share, whose exponent is off by so much
@@ -100,7 +107,7 @@ def due_generation(
     ]
     return DueGeneration(
         generation=made,
-        state=rng.state,
+        state=state,
         n_sure=[*sure, False].index(False),
         interval_bound=bound,
     )

@@ -5,11 +5,11 @@ from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
 from properties import decoder_calls
-from properties.calls import Call, Decode, Prefill
+from properties.calls import Call, Decode, Prefill, Reset
 from properties.geometry import good_prompt, token
 from properties.model import Model
 from properties.points import Fallible, n_points
-from properties.reachable import open_empty, open_with_room
+from properties.reachable import open_caches, open_filled, open_with_room
 from properties.script import FAULTS, Fault
 from properties.turns import anything
 
@@ -26,31 +26,33 @@ FaultyTurn: TypeAlias = Callable[[Random, Model], Attempt]
 
 def once(rng: Random, model: Model) -> Attempt:
     """A call that fails, and the same call."""
-    call = _fallible(rng, model)
-    return Attempt([call, call], [_fault(rng, model, 0, call)])
+    before, call = _fallible(rng, model)
+    fault = _fault(rng, model, len(before), call)
+    return Attempt([*before, call, call], [fault])
 
 
 def twice(rng: Random, model: Model) -> Attempt:
     """A second fault while the call is made again."""
-    call = _fallible(rng, model)
-    faults = [_fault(rng, model, index, call) for index in (0, 1)]
-    return Attempt([call, call, call], faults)
+    before, call = _fallible(rng, model)
+    n_before = len(before)
+    faults = [_fault(rng, model, n_before + index, call) for index in (0, 1)]
+    return Attempt([*before, call, call, call], faults)
 
 
 def from_then_on(rng: Random, model: Model) -> Attempt:
     """A fault that persists while anything is called, and then is over."""
-    call = _fallible(rng, model)
+    before, call = _fallible(rng, model)
     between = anything(rng, model, rng.randint(0, 2))
-    calls = [call, *between, call, call]
-    first = _fault(rng, model, 0, call).model_copy(update={"persists": True})
+    calls = [*before, call, *between, call, call]
+    first = _persisting(_fault(rng, model, len(before), call))
     return Attempt(calls, [first, _fault(rng, model, len(calls) - 2, call)])
 
 
 def to_the_end(rng: Random, model: Model) -> Attempt:
     """A fault that persists, until a later turn or the end of the script."""
-    call = _fallible(rng, model)
-    fault = _fault(rng, model, 0, call).model_copy(update={"persists": True})
-    return Attempt([call], [fault])
+    before, call = _fallible(rng, model)
+    fault = _persisting(_fault(rng, model, len(before), call))
+    return Attempt([*before, call], [fault])
 
 
 _TURNS: Final[tuple[FaultyTurn, ...]] = (
@@ -66,18 +68,36 @@ def failures(rng: Random, model: Model) -> Attempt:
     return rng.choice(_TURNS)(rng, model)
 
 
-def _fallible(rng: Random, model: Model) -> Fallible:
-    """A call that succeeds, if nothing is put in."""
-    prefills = [
-        Prefill(cache=cache, prompt=good_prompt(rng, model.caches[cache].config))
-        for cache in open_empty(model)
-    ]
-    decodes = [
-        Decode(cache=cache, token_id=token(rng, model.caches[cache].config))
-        for cache in open_with_room(model)
-    ]
-    calls: tuple[Fallible, ...] = *prefills, *decodes
-    return rng.choice((*calls, decoder_calls.good_generate(rng, model)))
+def _fallible(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
+    """A call that succeeds, if nothing is put in, and what has to come before it."""
+    kinds = [_generate]
+    if open_caches(model):
+        kinds.append(_prefill)
+    if open_with_room(model):
+        kinds.append(_decode)
+    return rng.choice(kinds)(rng, model)
+
+
+def _generate(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
+    return [], decoder_calls.good_generate(rng, model)
+
+
+def _prefill(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
+    cache = rng.choice(open_caches(model))
+    prompt = good_prompt(rng, model.caches[cache].config)
+    is_filled = cache in open_filled(model)
+    before = [Reset(cache=cache)] if is_filled else []
+    return before, Prefill(cache=cache, prompt=prompt)
+
+
+def _decode(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
+    cache = rng.choice(open_with_room(model))
+    token_id = token(rng, model.caches[cache].config)
+    return [], Decode(cache=cache, token_id=token_id)
+
+
+def _persisting(fault: Fault) -> Fault:
+    return fault.model_copy(update={"persists": True})
 
 
 def _fault(rng: Random, model: Model, index: int, call: Fallible) -> Fault:
