@@ -1,9 +1,11 @@
 """Array aliases: rank and dtype in the type, axes in the comment."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
+
+_MOST_AXES: Final = 64  # of an array of NumPy's
 
 _Float64: TypeAlias = np.dtype[np.float64]
 
@@ -21,8 +23,34 @@ Numbers: TypeAlias = Array | Sequence[float] | Sequence[Sequence[float]]
 """What a caller may give for an array; it is copied."""
 
 
+def array_of(value: Numbers) -> Array | None:
+    """The array that something is, or nothing.
+
+    NumPy reads whatever has items, to an end that a caller's own class need not have.
+    """
+    if not _has_end(value, _MOST_AXES):
+        return None
+    try:
+        array: Array = np.asarray(value)
+    except ValueError:  # such as rows of different lengths
+        return None
+    return array
+
+
 def read_only_copy(array: Array) -> Array:
     """A copy whose elements cannot be set."""
     copy = np.array(array)
     copy.flags.writeable = False
     return copy
+
+
+def _has_end(value: object, most_axes: int) -> bool:
+    """Whether no object of a foreign class is read item by item."""
+    kind = type(value)
+    if kind in {list, tuple}:
+        return most_axes > 0 and all(_has_end(each, most_axes - 1) for each in value)  # type: ignore[attr-defined] # a list or a tuple
+    return (
+        not hasattr(kind, "__getitem__")
+        or hasattr(kind, "__array__")
+        or kind.__module__ in {"builtins", "array"}
+    )

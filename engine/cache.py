@@ -14,6 +14,7 @@ from engine.errors import (
     ParameterInStep,
 )
 from engine.evidence import Evidence
+from engine.kinds import require_kind
 from engine.lease import Lease
 from engine.occupants import run_inside
 from engine.parameters import held_by
@@ -63,6 +64,7 @@ class KVCache:
         work: counters to go on from
 
     Raises:
+        TypeError: an argument is of another kind; nothing was made.
         InvalidConfig: a counter is no integer from 0 to 2^64 - 1; nothing was made.
         MemoryError: the system refuses the space; nothing was made.
     """
@@ -75,6 +77,8 @@ class KVCache:
 
     def __new__(cls, decoder: Decoder, work: Work = _NO_WORK) -> Self:
         """Make a cache; there is no ``__init__`` that could be called once more."""
+        require_kind(decoder, Decoder)
+        require_kind(work, Work)
         self = super().__new__(cls)
         self._evidence = Evidence.of(decoder)
         self._prefix = Prefix.empty(decoder.config, work.validated())
@@ -151,7 +155,9 @@ class KVCache:
         Raises:
             BindingError: the decoder is another one, or not as it was; nothing changed.
             CacheInUse: another session is open on this cache; nothing changed.
+            TypeError: what should be a decoder is none; nothing changed.
         """
+        require_kind(decoder, Decoder)
         self._evidence.require_same(decoder)
         made: list[DecoderSession] = []
         return or_undo(

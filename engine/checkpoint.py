@@ -2,20 +2,17 @@
 
 import operator
 import os
-import secrets
-import shutil
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.adamw import AdamWSnapshot
 from engine.decoder import Decoder
+from engine.files import exact_path, read_file, replace_file
+from engine.kinds import require_kind
 from engine.optimizer import AdamW
 from engine.parameters import Held, held_by
 from engine.request import HasState
 from engine.serialization import deserialized, serialized
-from engine.splitmix import SplitMix64
-from engine.undo import or_undo
+from engine.splitmix import SplitMix64, state_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +36,22 @@ def save(
     symbolic link stays, and what it refers to is replaced; permissions stay.
 
     Raises:
-        FileRejected: the optimizer's moments do not fit the decoder's parameters, so
-            that ``load`` would refuse the file; an older file is untouched.
+        FileRejected: the path can be of no file, or of something else; or the
+            optimizer's moments do not fit the decoder's parameters, so that ``load``
+            would refuse the file. An older file is untouched.
         InvalidConfig: ``rng`` has no valid state; an older file is untouched.
+        TypeError: an argument is of another kind; an older file is untouched.
         OSError: the file cannot be written; an older file is untouched.
     """
+    require_kind(decoder, Decoder)
+    if optimizer is not None:
+        require_kind(optimizer, AdamW)
+    given = exact_path(path)
     held, snapshot = _one_moment(decoder, optimizer)
-    generator = None if rng is None else SplitMix64(rng.state)
+    generator = None if rng is None else SplitMix64(state_of(rng))
     content = serialized(decoder, held, snapshot, generator)
-    deserialized(os.fspath(path), content)  # what cannot be loaded is not written
-    _replace_file(Path(os.path.realpath(path)), content)
+    deserialized(given, content)  # what cannot be loaded is not written
+    replace_file(given, content)
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
@@ -56,10 +59,11 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 
     Raises:
         FileRejected: the file is not one that ``save`` writes; nothing was made.
+        TypeError: the path is none; nothing was made.
         OSError: the file cannot be read; nothing was made.
     """
-    content = Path(path).read_bytes()
-    decoder, optimizer, rng = deserialized(os.fspath(path), content)
+    given = exact_path(path)
+    decoder, optimizer, rng = deserialized(given, read_file(given))
     return Loaded(decoder=decoder, optimizer=optimizer, rng=rng)
 
 
@@ -72,27 +76,3 @@ def _one_moment(
         snapshot = None if optimizer is None else optimizer.snapshot()
         if all(map(operator.is_, held, held_by(decoder.parameters))):
             return held, snapshot
-
-
-def _replace_file(target: Path, content: bytes) -> None:
-    """Make ``content`` the file's content: all of it, or nothing."""
-    partial = target.with_name(f".{secrets.token_hex(16)}.partial")
-
-    def write() -> None:
-        with partial.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            shutil.copymode(target, partial)
-        os.replace(partial, target)  # noqa: PTH105 # Path.replace is this, less plainly
-
-    or_undo(write, lambda: partial.unlink(missing_ok=True))
-    # The new file is whole by now, so a system that cannot flush a directory is no
-    # reason to report a failure, which would mean that the older file is still there.
-    with suppress(OSError):
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)

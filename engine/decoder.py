@@ -10,9 +10,11 @@ import numpy as np
 from engine.arrays import Array
 from engine.config import DecoderConfig
 from engine.errors import ParameterLayout
+from engine.errors.families import cut
+from engine.kinds import require_kind
 from engine.parameters import Parameter, held_by
 from engine.request import HasState
-from engine.splitmix import SplitMix64
+from engine.splitmix import SplitMix64, state_of
 
 EMBEDDING = "token_embedding.weight"
 
@@ -25,6 +27,7 @@ class Decoder:
     Raises:
         ParameterLayout: the first index at which the parameters are not the
             configuration's, by presence, name, shape, dtype or a non-finite value.
+        TypeError: the configuration is none, or nothing can be read.
     """
 
     __slots__ = ("_config", "_parameters")
@@ -34,19 +37,22 @@ class Decoder:
 
     def __new__(cls, config: DecoderConfig, parameters: Iterable[Parameter]) -> Self:
         """Make a decoder; there is no ``__init__`` that could be called once more."""
-        given = tuple(parameters)
-        for index, (slot, parameter) in enumerate(zip_longest(layout(config), given)):
-            surplus = str(getattr(parameter, "name", ""))
+        require_kind(config, DecoderConfig)
+        given = []  # read one by one: what is surplus may have no end
+        slots = zip_longest(layout(config), parameters)
+        for index, (slot, parameter) in enumerate(slots):
+            is_one = issubclass(type(parameter), Parameter)
             name, reason = (
-                (surplus, "is surplus")
+                (parameter.name if is_one else "", "is surplus")
                 if slot is None
                 else (slot[0], _misfit(slot, parameter))
             )
             if reason:
                 raise ParameterLayout(index, name, reason)
+            given.append(parameter)
         self = super().__new__(cls)
         self._config = config
-        self._parameters = given
+        self._parameters = tuple(given)
         return self
 
     @classmethod
@@ -68,12 +74,14 @@ class Decoder:
         whole decoder was made, and not before.
 
         Raises:
+            TypeError: an argument is of another kind; nothing was made or drawn.
             MemoryError: the system refuses the space; nothing was made or drawn.
 
         Source:
             Glorot and Bengio 2010, equation 16.
         """
-        stream = SplitMix64(rng.state)
+        require_kind(config, DecoderConfig)
+        stream = SplitMix64(state_of(rng))
         units = stream.units(_matrix_elements(config))
         parameters = []
         start = 0
@@ -137,15 +145,15 @@ def _matrix_elements(config: DecoderConfig) -> int:
     return config.vocab_size * config.d_model + config.n_layers * block
 
 
-def _misfit(slot: tuple[str, tuple[int, ...]], parameter: object) -> str:
+def _misfit(slot: tuple[str, tuple[int, ...]], parameter: Parameter | None) -> str:
     """Why a parameter does not fit its slot; empty if it does."""
     name, shape = slot
     if parameter is None:
         return "is missing"
-    if not isinstance(parameter, Parameter):
+    if not issubclass(type(parameter), Parameter):
         return f"is a {type(parameter).__name__}, not a Parameter"
     if parameter.name != name:
-        return f"is named {parameter.name}"
+        return f"is named {cut(parameter.name)}"
     return _misfit_value(parameter.value, shape)
 
 

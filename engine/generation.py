@@ -15,6 +15,7 @@ from engine.errors import (
     InvalidTemperature,
     InvalidTopK,
 )
+from engine.kinds import require_kind
 from engine.request import (
     Generation,
     GenerationRequest,
@@ -27,15 +28,9 @@ from engine.request import (
 )
 from engine.sampling import choose
 from engine.session import DecoderSession
-from engine.splitmix import SplitMix64
+from engine.splitmix import SplitMix64, state_of
 from engine.stages import Probe
-from engine.tokens import (
-    exact_prompt,
-    exact_token,
-    first_of,
-    require_fit,
-    require_nonempty,
-)
+from engine.tokens import exact_prompt, exact_token, read_prompt, require_fit
 from engine.undo import or_undo
 from engine.work import Work
 
@@ -66,16 +61,17 @@ def generate(
         StageFailed: a computation failed; ``rng`` and the decoder are as they were.
         BindingError: an optimizer step came in between; ``rng`` is as it was.
     """
+    require_kind(decoder, Decoder)
+    require_kind(request, GenerationRequest)
     config = decoder.config
-    tokens = first_of(prompt, config.capacity + 1)
-    require_nonempty(tokens)
+    tokens = read_prompt(prompt, config.capacity)
     require_fit(tokens, config.capacity, prompt)
     token_ids = exact_prompt(tokens, config.vocab_size)
     exact = _exact_request(request, config)
     if exact.max_new_tokens == 0:
         return _generation(config, token_ids, (), TOKEN_LIMIT, Work())
 
-    stream = SplitMix64(rng.state)
+    stream = SplitMix64(state_of(rng))
     cache = KVCache(decoder)
     bind = partial(cache.bind, decoder, probe)
     steps, stop = _choose_all(bind, token_ids, exact, stream)
@@ -172,9 +168,8 @@ def _exact_request(
 
 
 def _exact_mode(mode: object, vocab_size: int) -> Mode:
+    require_kind(mode, Greedy, TopK)
     match mode:
-        case Greedy():
-            return mode
         case TopK():
             temperature = _exact_temperature(mode.temperature)
             k = exact_token(mode.k)
@@ -182,8 +177,7 @@ def _exact_mode(mode: object, vocab_size: int) -> Mode:
                 raise InvalidTopK(k, vocab_size)
             return TopK(temperature=temperature, k=k)
         case _:
-            message = f"a mode is Greedy or TopK, not {type(mode).__name__}"
-            raise TypeError(message)
+            return Greedy()
 
 
 def _exact_temperature(value: object) -> float:

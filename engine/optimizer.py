@@ -1,12 +1,14 @@
 """``AdamW``: one step is one transaction over values, revisions and moments."""
 
+import sys
 from collections.abc import Iterable
+from itertools import islice
 from typing import Self
 
 import numpy as np
 
 from engine.adamw import AdamWConfig, AdamWSnapshot, Moment, adamw_update
-from engine.arrays import Array
+from engine.arrays import Array, array_of
 from engine.errors import (
     DuplicateParameter,
     GradientMismatch,
@@ -15,12 +17,17 @@ from engine.errors import (
     ParameterSetChanged,
 )
 from engine.floating import silently
+from engine.kinds import require_kind
 from engine.occupants import Occupants, run_inside
 from engine.parameters import Held, Parameter, held_by, store_together
+from engine.tokens import first_of
 
 
 class AdamW:
     """Adam with decoupled weight decay.
+
+    Raises:
+        TypeError: what should be a configuration is none; nothing was made.
 
     Source:
         Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
@@ -29,6 +36,7 @@ class AdamW:
     __slots__ = ("_state", "_steps")
 
     def __init__(self, config: AdamWConfig) -> None:
+        require_kind(config, AdamWConfig)
         self._state = AdamWSnapshot(
             config=config, step=0, beta1_power=1.0, beta2_power=1.0, moments=()
         )
@@ -65,10 +73,12 @@ class AdamW:
 
         Raises:
             OptimizerError: refused; no value, revision, moment or count changed.
+            TypeError: what should be a parameter is none; nothing changed.
         """
-        chosen = tuple(parameters)
+        chosen = _deciding(parameters, self._state)
         places = [self._steps, *(parameter._steps for parameter in chosen)]
-        return run_inside(places, self._step, chosen, tuple(gradients))
+        given = first_of(gradients, len(chosen) + 1)
+        return run_inside(places, self._step, chosen, given)
 
     def _step(
         self, parameters: tuple[Parameter, ...], gradients: tuple[Array, ...]
@@ -90,6 +100,26 @@ class AdamW:
         attributes = ["_held"] * len(names)
         store_together([*parameters, self], [*attributes, "_state"], [*replaced, after])
         return after.step
+
+
+def _deciding(
+    parameters: Iterable[Parameter], state: AdamWSnapshot
+) -> tuple[Parameter, ...]:
+    """All of them, or as many as make clear that they are refused for their names.
+
+    A list or tuple has an end, so there the order of the checks is kept to the letter.
+    Before the first step any number of names is right, so new parameters without an
+    end would be read for as long as there is memory.
+    """
+    has_end = type(parameters) in {list, tuple}
+    most = len(state.moments) + 1 if state.step and not has_end else sys.maxsize
+    chosen: dict[str, Parameter] = {}
+    for parameter in islice(parameters, most):
+        require_kind(parameter, Parameter)
+        if parameter.name in chosen:
+            return (*chosen.values(), parameter)
+        chosen[parameter.name] = parameter
+    return tuple(chosen.values())
 
 
 def _is_borrowed(parameter: Parameter, held: Held) -> bool:
@@ -123,7 +153,7 @@ def _exact_gradients(
     shapes = {moment.name: moment.shape for moment in state.moments}
     exact: list[Array] = []
     for index, (name, value) in enumerate(zip(names, held, strict=True)):
-        gradient = silently(_exact, gradients[index])
+        gradient = silently(_exact, gradients[index], value.shape)
         reason = _misfit(value, shapes.get(name, value.shape), gradient)
         if reason:
             raise GradientMismatch(index, name, reason)
@@ -131,13 +161,14 @@ def _exact_gradients(
     return exact
 
 
-def _exact(gradient: Array) -> Array:
-    """Numbers as float64; what is none as it is, or as an array of one object."""
-    try:
-        array = np.asarray(gradient)
-    except ValueError:
+def _exact(gradient: Array, shape: tuple[int, ...]) -> Array:
+    """Numbers as float64; what does not fit as it is, or as an array of one object."""
+    array = array_of(gradient)
+    if array is None:
         return np.array(None)
-    return array.astype(np.float64) if array.dtype.kind in "fiu" else array
+    # An array may take no memory but for its copy, so what has no use is not copied.
+    is_number = array.dtype.kind in "fiu" and array.shape == shape
+    return array.astype(np.float64) if is_number else array
 
 
 def _misfit(value: Held, moment_shape: tuple[int, ...], gradient: Array) -> str:
@@ -146,7 +177,7 @@ def _misfit(value: Held, moment_shape: tuple[int, ...], gradient: Array) -> str:
         return f"the parameter has the dtype {np.dtype(value.dtype)}, not float64"
     if value.shape != moment_shape:
         return f"the parameter has the shape {value.shape}, its moments {moment_shape}"
-    if gradient.dtype != np.float64:
+    if gradient.dtype.kind not in "fiu":
         return f"has the dtype {gradient.dtype}, not float64"
     if gradient.shape != value.shape:
         return f"has the shape {gradient.shape}, the parameter {value.shape}"

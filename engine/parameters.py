@@ -8,7 +8,7 @@ from weakref import ref
 
 import numpy as np
 
-from engine.arrays import Array, Numbers
+from engine.arrays import Array, Numbers, array_of
 from engine.occupants import Occupants
 
 
@@ -27,9 +27,9 @@ class Held(NamedTuple):
     @classmethod
     def copy_of(cls, value: Numbers, revision: int) -> "Held":
         """The value of an array, copied."""
-        array = np.asarray(value)
-        if array.dtype.kind not in "biufc":
-            message = f"a parameter holds numbers, not {array.dtype}"
+        array = array_of(value)
+        if array is None or array.dtype.kind not in "biufc":
+            message = f"a parameter holds numbers, not this {type(value).__name__}"
             raise TypeError(message)
         return cls(array.tobytes(), array.shape, array.dtype.str, revision)
 
@@ -48,6 +48,9 @@ class Parameter:
     Args:
         name: its place in the decoder, such as ``blocks.0.ffn.up.weight``
         value: any array of numbers, which is copied
+
+    Raises:
+        TypeError: the name is no text, or the value no numbers; nothing was made.
     """
 
     __slots__ = ("__weakref__", "_held", "_name", "_readers", "_steps")
@@ -60,7 +63,7 @@ class Parameter:
     def __new__(cls, name: str, value: Numbers) -> Self:
         """Make a parameter; there is no ``__init__`` that could be called once more."""
         self = super().__new__(cls)
-        self._name = name
+        self._name = str.__str__(name)  # refuses all but text, and unmasks a subclass
         self._held = Held.copy_of(value, 0)
         self._readers = set()
         self._steps = Occupants()

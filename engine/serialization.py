@@ -7,19 +7,19 @@ writes floats into JSON so that they are read back to the bit.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Final, NamedTuple, Never, TypeAlias
+from typing import Final, Never, TypeAlias
 
 import numpy as np
-from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from engine.adamw import AdamWConfig, AdamWSnapshot, Moment
 from engine.arrays import Array
 from engine.config import DecoderConfig, exact_float, exact_int
+from engine.container import Tensor, opened, reject
 from engine.decoder import Decoder, layout
-from engine.errors import ConstructionError, FileRejected, ParameterLayout
+from engine.errors import ConstructionError, ParameterLayout
 from engine.optimizer import AdamW
 from engine.parameters import Held, Parameter
 from engine.splitmix import SplitMix64
@@ -79,7 +79,7 @@ def deserialized(
     Raises:
         FileRejected: ``serialized`` gives no such bytes; nothing was made.
     """
-    reader = _Reader(path, *_container(path, content))
+    reader = _Reader(path, *opened(path, content))
     document = reader.document()
     decoder = reader.decoder(document["config"])
     optimizer = reader.optimizer(document["optimizer"], decoder)
@@ -88,36 +88,16 @@ def deserialized(
     return decoder, optimizer, reader.rng(document["rng"])
 
 
-class _Tensor(NamedTuple):
-    dtype: str
-    shape: Sequence[int]
-    data: bytearray
-
-
-def _container(path: str, content: bytes) -> tuple[dict[str, str], dict[str, _Tensor]]:
-    """The metadata, and the tensors by name."""
-    try:
-        found = deserialize(content)  # type: ignore[no-untyped-call] # not annotated
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    except (SafetensorError, ValueError) as error:
-        raise FileRejected(path, "container", str(error)) from error
-    tensors = {
-        name: _Tensor(tensor["dtype"], tensor["shape"], tensor["data"])
-        for name, tensor in found
-    }
-    return header.get("__metadata__") or {}, tensors
-
-
 @dataclass(slots=True, eq=False)
 class _Reader:
     """What is left to read of a file; every refusal names the part that is wrong."""
 
     path: str
     metadata: dict[str, str]
-    tensors: dict[str, _Tensor]
+    tensors: dict[str, Tensor]
 
     def reject(self, part: str, reason: str, cause: Exception | None = None) -> Never:
-        raise FileRejected(self.path, part, reason) from cause
+        reject(self.path, part, reason, cause)
 
     def document(self) -> _Fields:
         """All that is no tensor."""

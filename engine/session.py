@@ -20,7 +20,7 @@ from engine.occupants import run_inside
 from engine.prefix import Prefix, State
 from engine.row import Row, Weights, prepare
 from engine.stages import Probe, Stage
-from engine.tokens import exact_prompt, exact_token, require_fit, require_nonempty
+from engine.tokens import exact_prompt, exact_token, read_prompt, require_fit
 from engine.work import Work, decode_work, prefill_work, scores_between
 
 if TYPE_CHECKING:
@@ -174,11 +174,10 @@ class DecoderSession:
         weights = self._admit()
         config = weights.config
         state = self._prefix.state
-        tokens = tuple(prompt)
-        require_nonempty(tokens)
+        tokens = read_prompt(prompt, 0 if state.length else config.capacity)
         if state.length:
             raise PrefillRequiresEmpty(state.length)
-        require_fit(tokens, config.capacity)
+        require_fit(tokens, config.capacity, prompt)
         token_ids = exact_prompt(tokens, config.vocab_size)
         n_tokens = len(token_ids)
         expected = scores_between(config, 0, n_tokens)

@@ -7,6 +7,7 @@ import numpy as np
 from engine.arrays import Vector
 from engine.config import exact_int
 from engine.errors import InvalidConfig
+from engine.request import HasState
 
 _Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
@@ -14,6 +15,19 @@ MAX_STATE: Final = 2**64 - 1
 _INCREMENT: Final = 0x9E3779B97F4A7C15
 _UNIT: Final = 2.0**-53
 _MAX_DRAWS: Final = 2**56  # near its own limit NumPy says ValueError instead
+
+
+def state_of(rng: HasState) -> int:
+    """The state of any generator that has one.
+
+    Raises:
+        TypeError: it has none.
+    """
+    try:
+        return rng.state
+    except AttributeError as error:
+        message = f"a {type(rng).__name__} has no state"
+        raise TypeError(message) from error
 
 
 class SplitMix64:

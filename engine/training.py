@@ -18,11 +18,19 @@ from engine.config import DecoderConfig
 from engine.decoder import Decoder
 from engine.errors import StageFailed, TargetCountMismatch, TargetOutOfRange
 from engine.floating import require_finite, silently
+from engine.kinds import require_kind
 from engine.layers import frequencies, rms_norm
 from engine.parameters import held_by
 from engine.row import BlockWeights, Weights
 from engine.stages import Stage
-from engine.tokens import exact_prompt, exact_token, require_fit, require_nonempty
+from engine.tokens import (
+    exact_prompt,
+    exact_token,
+    first_of,
+    length_of,
+    read_prompt,
+    require_fit,
+)
 
 
 def loss_and_gradients(
@@ -49,13 +57,14 @@ def loss_and_gradients(
         StageFailed: a stage, the loss or a gradient could not be computed or is not
             finite; nothing changed.
     """
+    require_kind(decoder, Decoder)
     config = decoder.config
-    tokens = tuple(token_ids)
-    require_nonempty(tokens)
-    require_fit(tokens, config.capacity)
-    targets = tuple(target_ids)
+    tokens = read_prompt(token_ids, config.capacity)
+    require_fit(tokens, config.capacity, token_ids)
+    targets = first_of(target_ids, len(tokens) + 1)
     if len(targets) != len(tokens):
-        raise TargetCountMismatch(len(tokens), len(targets))
+        n_targets = length_of(target_ids, len(targets))
+        raise TargetCountMismatch(len(tokens), n_targets)
     prompt = exact_prompt(tokens, config.vocab_size)
     expected = _exact_targets(targets, config.vocab_size)
     values = tuple(held.array() for held in held_by(decoder.parameters))

@@ -72,11 +72,11 @@ def _exact(vocab_size: int, request: data.GenerationRequest) -> data.GenerationR
     if eos is not None and not 0 <= (eos := integer(eos)) < vocab_size:
         raise errors.EosTokenOutOfRange(eos, vocab_size)
     if type(mode) not in {data.Greedy, data.TopK}:
-        raise TypeError(f"{mode!r} is no mode")
+        raise TypeError(f"a {type(mode).__name__} is no mode")
     if isinstance(mode, data.TopK):
         temperature: object = mode.temperature
         if not isinstance(temperature, Real):
-            raise TypeError(f"{temperature!r} is no real number")
+            raise TypeError(f"a {type(temperature).__name__} is no real number")
         if not 0 < (number := exact_float(temperature)) < math.inf:
             raise errors.InvalidTemperature(temperature)
         mode = data.TopK(temperature=number, k=integer(mode.k))

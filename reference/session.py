@@ -11,7 +11,14 @@ from typing import Final, NamedTuple, SupportsIndex
 from engine import errors
 from engine.config import DecoderConfig
 from engine.work import Work
-from reference.tokens import Tokens, checked_prompt, fitting_prompt, integer
+from reference.tokens import (
+    Tokens,
+    beginning,
+    checked_prompt,
+    fitting_prompt,
+    integer,
+    n_given,
+)
 
 _LIMIT: Final = 2**64 - 1
 
@@ -130,10 +137,10 @@ class SessionModel:
     def prefill(self, prompt: Tokens) -> None:
         """Hold the prompt's tokens, or raise what forbids it."""
         self._require_open()
-        cache, tokens = self.cache, tuple(prompt)
-        if tokens and cache.length:
+        cache = self.cache
+        if cache.length and beginning(prompt, 1):
             raise errors.PrefillRequiresEmpty(cache.length)
-        history = checked_prompt(cache.config, tokens)
+        history = checked_prompt(cache.config, prompt)
         self._extend(history, len(history))
 
     def decode(self, token_id: SupportsIndex) -> None:
@@ -177,10 +184,12 @@ def check_training(
     target_ids: Tokens,
 ) -> None:
     """Raise what forbids a loss of these tokens and targets."""
-    tokens, targets = fitting_prompt(config, token_ids), tuple(target_ids)
+    tokens = fitting_prompt(config, token_ids)
+    targets = beginning(target_ids, len(tokens) + 1)
     if len(tokens) != len(targets):
-        raise errors.TargetCountMismatch(len(tokens), len(targets))
+        raise errors.TargetCountMismatch(len(tokens), n_given(target_ids, targets))
     checked_prompt(config, tokens)
-    for position, target in enumerate(map(integer, targets)):
+    for position, each in enumerate(targets):
+        target = integer(each)
         if not 0 <= target < config.vocab_size:
             raise errors.TargetOutOfRange(position, target, config.vocab_size)

@@ -21,6 +21,7 @@ from engine import (
     InvalidConfig,
     InvalidTopK,
     KVCache,
+    Parameter,
     PromptTooLong,
     SplitMix64,
     Work,
@@ -181,6 +182,17 @@ def test_unknown_mode_is_refused_on_both_paths(mode: object) -> None:
     with pytest.raises(TypeError):
         generate_by_replay(decoder.config, decoder.weights, [0], request, rng)
     assert rng.state == 1
+
+
+@pytest.mark.parametrize("parameter", [None, "name", Parameter])
+def test_step_takes_parameters(parameter: object) -> None:
+    world = World.closed()
+    before = world.everything()
+
+    with pytest.raises(TypeError):
+        world.optimizer.step([parameter], [np.ones(1)])  # type: ignore[list-item] # what is tried
+
+    assert world.everything() == before
 
 
 def test_saved_file_keeps_its_permissions(tmp_path: Path) -> None:

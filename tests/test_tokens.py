@@ -1,12 +1,20 @@
 """Token IDs and prompts: what is one, and which fault of a bad one is named."""
 
+from itertools import count
 from typing import SupportsIndex
 
 import numpy as np
 import pytest
 
 from engine.errors import EmptyPrompt, PromptTokenOutOfRange, PromptTooLong
-from engine.tokens import exact_prompt, exact_token, require_fit, require_nonempty
+from engine.tokens import (
+    exact_prompt,
+    exact_token,
+    first_of,
+    length_of,
+    read_prompt,
+    require_fit,
+)
 
 
 class _Seven:
@@ -55,16 +63,51 @@ def test_prompt_is_judged_from_its_lowest_position() -> None:
 
 
 def test_prompt_has_at_least_one_token() -> None:
-    require_nonempty((0,))
+    assert read_prompt([0], 2) == (0,)
 
     with pytest.raises(EmptyPrompt):
-        require_nonempty(())
+        read_prompt([], 2)
+    with pytest.raises(EmptyPrompt):
+        read_prompt(iter(()), 0)
+
+
+def test_prompt_is_read_until_it_is_too_long() -> None:
+    endless = count()
+
+    assert read_prompt(endless, 2) == (0, 1, 2)
+    assert next(endless) == 3
 
 
 def test_prompt_has_at_most_capacity_tokens() -> None:
-    require_fit((0, 0), 2)
+    require_fit((0, 0), 2, [0, 0])
 
     with pytest.raises(PromptTooLong) as refusal:
-        require_fit((0, 0, 0), 2)
+        require_fit((0, 0, 0), 2, [0] * 5)
 
-    assert refusal.value.args == (3, 2)
+    assert refusal.value.args == (5, 2)
+
+
+def test_first_of_more_than_python_counts_is_all() -> None:
+    assert first_of("ab", 2**70) == ("a", "b")
+
+
+class _Long:
+    def __init__(self, length: object) -> None:
+        self.length = length
+
+    def __len__(self) -> object:
+        if isinstance(self.length, Exception):
+            raise self.length
+        return self.length
+
+
+@pytest.mark.parametrize(
+    ("length", "told"),
+    [(9, 9), (2, 3), (-1, 3), (2**70, 3), ("9", 3), (RuntimeError(), 3)],
+)
+def test_length_is_told_unless_it_cannot_be(length: object, told: int) -> None:
+    assert length_of(_Long(length), 3) == told
+
+
+def test_length_of_what_has_none_is_what_was_read() -> None:
+    assert length_of(count(), 3) == 3

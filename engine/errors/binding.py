@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import BindingError, shown
+from engine.errors.families import BindingError, cut, shown
 
 
 @dataclass(eq=False, repr=False)
@@ -29,7 +29,7 @@ class ParameterMismatch(BindingError):
 
     def __str__(self) -> str:
         return (
-            f"parameter {self.index} ({self.name}) is not the object "
+            f"parameter {self.index} ({cut(self.name)}) is not the object "
             "that the cache was made for"
         )
 
@@ -45,7 +45,8 @@ class ParameterRevisionMismatch(BindingError):
 
     def __str__(self) -> str:
         return (
-            f"parameter {self.index} ({self.name}) is at revision {self.current}, "
+            f"parameter {self.index} ({cut(self.name)}) is at revision "
+            f"{self.current}, "
             f"the cache was made at revision {shown(self.cached)}"
         )
 
@@ -58,4 +59,5 @@ class ParameterInStep(BindingError):
     name: str
 
     def __str__(self) -> str:
-        return f"parameter {self.index} ({self.name}) is inside an optimizer step"
+        name = cut(self.name)
+        return f"parameter {self.index} ({name}) is inside an optimizer step"

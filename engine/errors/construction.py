@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import ConstructionError, shown
+from engine.errors.families import ConstructionError, cut, shown
 
 
 @dataclass(eq=False, repr=False)
@@ -38,7 +38,7 @@ class ParameterLayout(ConstructionError):
     reason: str
 
     def __str__(self) -> str:
-        return f"parameter {self.index} ({self.name}): {self.reason}"
+        return f"parameter {self.index} ({cut(self.name)}): {self.reason}"
 
 
 @dataclass(eq=False, repr=False)
@@ -50,4 +50,4 @@ class FileRejected(ConstructionError):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.part}: {self.reason}"
+        return f"{cut(self.path)}: {self.part}: {self.reason}"

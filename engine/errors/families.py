@@ -1,5 +1,9 @@
 """The families of errors: each is a promise about the state that was left."""
 
+from typing import Final
+
+_LONGEST: Final = 200  # characters of one value
+
 
 class EngineError(Exception):
     """Base of every error that this project raises on purpose."""
@@ -19,13 +23,22 @@ class EngineError(Exception):
 
 
 def shown(value: object) -> str:
-    """A value for a sentence; Python itself refuses to print very long integers."""
+    """A value for a sentence, whatever it says of itself, or fails to.
+
+    Python refuses to print very long integers.
+    """
     try:
-        return repr(value)
-    except ValueError:
+        return cut(repr(value))
+    except Exception:  # noqa: BLE001 # an error must not hide behind its own sentence
         kind = type(value).__name__
-        bits = value.bit_length() if isinstance(value, int) else "unknown"
-        return f"<{kind} of {bits} bits>"
+        if issubclass(type(value), int):
+            return f"<{kind} of {int.bit_length(value)} bits>"  # type: ignore[arg-type] # one it is
+        return f"<{kind}>"
+
+
+def cut(text: str) -> str:
+    """The beginning of what would be too long for a sentence."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class RequestError(EngineError):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.errors.families import OptimizerError
+from engine.errors.families import OptimizerError, cut, shown
 
 
 @dataclass(eq=False, repr=False)
@@ -12,7 +12,7 @@ class DuplicateParameter(OptimizerError):
     name: str
 
     def __str__(self) -> str:
-        return f"parameter {self.name} was given twice"
+        return f"parameter {cut(self.name)} was given twice"
 
 
 @dataclass(eq=False, repr=False)
@@ -25,7 +25,8 @@ class ParameterSetChanged(OptimizerError):
     def __str__(self) -> str:
         missing = [name for name in self.expected if name not in self.actual]
         surplus = [name for name in self.actual if name not in self.expected]
-        return f"the parameters changed: missing {missing}, surplus {surplus}"
+        told = f"missing {shown(missing)}, surplus {shown(surplus)}"
+        return f"the parameters changed: {told}"
 
 
 @dataclass(eq=False, repr=False)
@@ -37,7 +38,7 @@ class GradientMismatch(OptimizerError):
     reason: str
 
     def __str__(self) -> str:
-        return f"gradient {self.index} ({self.name}): {self.reason}"
+        return f"gradient {self.index} ({cut(self.name)}): {self.reason}"
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +49,8 @@ class NonFiniteUpdate(OptimizerError):
     name: str
 
     def __str__(self) -> str:
-        return f"the update of parameter {self.index} ({self.name}) is not finite"
+        name = cut(self.name)
+        return f"the update of parameter {self.index} ({name}) is not finite"
 
 
 @dataclass(eq=False, repr=False)
@@ -58,4 +60,4 @@ class ParameterBorrowed(OptimizerError):
     name: str
 
     def __str__(self) -> str:
-        return f"parameter {self.name} is borrowed and cannot be replaced"
+        return f"parameter {cut(self.name)} is borrowed and cannot be replaced"

@@ -1,0 +1,1 @@
+"""Input that nobody should give, for every argument of every public call."""
