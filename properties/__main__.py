@@ -1,60 +1,85 @@
-"""The commands: ``python -m properties report``, ``run``, ``enumerate``, ``faults``."""
+"""The commands: ``python -m properties COMMAND``, of which ``--help`` has a list."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from rich.console import Console
+from rich.progress import track
 
 from properties.chapter import run_chapter
 from properties.enumeration import enumerate_all
 from properties.fault_report import in_a_line, tables, to_json
-from properties.faults import require_complete, sweep
+from properties.faults import CellsMissed, require_complete, sweep
+from properties.inconsistency import Inconsistent
+from properties.interrupts import SCENES, HalfDone, sweep_all, swept_table, verdict
 from properties.judge import Judge, PropertyFailed
+from properties.kills import hunt_kills, kills_table
 from properties.laws import LAWS
 from properties.report import report, trace
 from properties.script import ScriptRejected, from_json
+from properties.signals import hunt_signals, signals_table
 from properties.tables import calls_table
+from properties.threads import hunt_threads, threads_table
 
 OK, FOUND, UNUSABLE = 0, 1, 2
+
+T = TypeVar("T")
+
+_Run: TypeAlias = Callable[[argparse.Namespace], int]
+_Command: TypeAlias = Callable[[str, _Run, str], argparse.ArgumentParser]
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code: 1 if a law is broken, 2 if unusable."""
     options = _parser().parse_args(arguments)
-    match options.command:
-        case "report":
-            chapter = run_chapter()
-            sys.stdout.write(trace(chapter) if options.trace else report(chapter))
-            return OK
-        case "run":
-            return _run(options.script, _judge(options.property))
-        case "faults":
-            return _faults(options.output, _judge(options.property))
-        case _:
-            return _enumerate(options.depth, _judge(options.property))
+    run: _Run = options.run
+    try:
+        return run(options)
+    except (PropertyFailed, CellsMissed, HalfDone, Inconsistent) as failure:
+        sys.stdout.write(f"{failure}\n")
+        return FOUND
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m properties")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    reporting = commands.add_parser(
-        "report", help="print the chapter's figures, each computed now"
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: _Run, does: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=does, description=does)
+        added.set_defaults(run=run)
+        return added
+
+    reporting = command(
+        "report", _report, "print the chapter's figures, each computed now"
     )
     reporting.add_argument(
         "--trace", action="store_true", help="print the trace behind its diagram"
     )
-    running = commands.add_parser("run", help="judge a script, call by call")
-    running.add_argument("script", type=Path, help="a file such as SCRIPT.json")
-    enumerating = commands.add_parser(
-        "enumerate", help="judge every script up to a depth"
+    _add_judging(command)
+    interrupting = command(
+        "interrupts", _interrupts, "interrupt every public call at every bytecode"
     )
+    interrupting.add_argument(
+        "--call", choices=SCENES, help="this one alone", metavar="NAME"
+    )
+    _add_counting(command)
+    return parser
+
+
+def _add_judging(command: _Command) -> None:
+    """The commands whose scripts are judged, by every law or by one."""
+    running = command("run", _run, "judge a script, call by call")
+    running.add_argument("script", type=Path, help="a file such as SCRIPT.json")
+    enumerating = command("enumerate", _enumerate, "judge every script up to a depth")
     enumerating.add_argument(
         "--depth", type=int, choices=range(1, 7), default=3, help="3, if not told"
     )
-    faulting = commands.add_parser(
-        "faults", help="fail every point of every call from every start"
+    faulting = command(
+        "faults", _faults, "fail every point of every call from every start"
     )
     faulting.add_argument(
         "--output",
@@ -63,30 +88,56 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="where the matrix is stored; cachehound-faults.json, if not told",
     )
-    for command in (running, enumerating, faulting):
-        command.add_argument(
+    for judging in (running, enumerating, faulting):
+        judging.add_argument(
             "--property", choices=LAWS, help="check this one alone", metavar="ID"
         )
-    return parser
 
 
-def _judge(law: str | None) -> Judge:
+def _add_counting(command: _Command) -> None:
+    """The commands that go on until so much has happened."""
+    signalling = command("signals", _signals, "interrupt a process by real signals")
+    killing = command("kills", _kills, "kill a process while it saves")
+    threading = command("threads", _threads, "let threads meet")
+    for counting, count, what in (
+        (signalling, 5_000, "signals inside a call"),
+        (killing, 500, "kills inside a save"),
+        (threading, 2_000, "rounds of each thread"),
+    ):
+        told = f"{what}; {count}, if not told"
+        counting.add_argument(
+            "--count", type=_count, default=count, metavar="N", help=told
+        )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no number of times")
+    return int(text)
+
+
+def _judge(options: argparse.Namespace) -> Judge:
+    law: str | None = options.property
     return Judge() if law is None else Judge(laws=(LAWS[law],))
 
 
-def _run(path: Path, judge: Judge) -> int:
-    console = Console()
+def _report(options: argparse.Namespace) -> int:
+    chapter = run_chapter()
+    sys.stdout.write(trace(chapter) if options.trace else report(chapter))
+    return OK
+
+
+def _run(options: argparse.Namespace) -> int:
+    console, path = Console(), options.script
     try:
-        verdict = judge(from_json(path.read_bytes()))
+        verdict = _judge(options)(from_json(path.read_bytes()))
     except (OSError, ScriptRejected) as error:
-        sys.stderr.write(f"{path}: {error}\n")
-        return UNUSABLE
+        return _unusable(path, error)
     except PropertyFailed as failure:
         console.print(calls_table(failure.seen, "calls of the script before it"))
         if failure.closing:
             console.print(calls_table(failure.closing, "calls of the judge before it"))
-        sys.stdout.write(f"{failure}\n")
-        return FOUND
+        raise
     console.print(calls_table(verdict.seen, "calls of the script"))
     console.print(calls_table(verdict.closing, "calls of the judge"))
     skipped = f"; {verdict.n_skipped} calls skipped" if verdict.n_skipped else ""
@@ -94,12 +145,8 @@ def _run(path: Path, judge: Judge) -> int:
     return OK
 
 
-def _enumerate(depth: int, judge: Judge) -> int:
-    try:
-        done = enumerate_all(judge, depth)
-    except PropertyFailed as failure:
-        sys.stdout.write(f"{failure}\n")
-        return FOUND
+def _enumerate(options: argparse.Namespace) -> int:
+    done = enumerate_all(_judge(options), options.depth)
     sys.stdout.write(
         f"{done.n_geometries} geometries, {done.n_scripts} scripts, {done.n_calls} "
         f"calls in {done.seconds:.1f} s, {done.n_calls / done.seconds:.0f} a second, "
@@ -109,23 +156,52 @@ def _enumerate(depth: int, judge: Judge) -> int:
     return OK
 
 
-def _faults(output: Path, judge: Judge) -> int:
-    try:
-        swept = sweep(judge)
-    except PropertyFailed as failure:
-        sys.stdout.write(f"{failure}\n")
-        return FOUND
+def _faults(options: argparse.Namespace) -> int:
+    swept = sweep(_judge(options), going=partial(_going, "starts"))
     require_complete(swept)
-    console = Console()
+    console, path = Console(), options.output
     for table in tables(swept):
         console.print(table)
     sys.stdout.write(in_a_line(swept))
     try:
-        output.write_text(to_json(swept), encoding="utf-8")
+        path.write_text(to_json(swept), encoding="utf-8")
     except OSError as error:
-        sys.stderr.write(f"{output}: {error}\n")
-        return UNUSABLE
+        return _unusable(path, error)
     return OK
+
+
+def _interrupts(options: argparse.Namespace) -> int:
+    names = [options.call] if options.call else list(SCENES)
+    going = _going("calls", names)
+    swept = [each for name in going for each in sweep_all(names=[name])]
+    Console().print(swept_table(swept))
+    sys.stdout.write(f"{verdict(swept)}\n")
+    return OK
+
+
+def _signals(options: argparse.Namespace) -> int:
+    Console().print(signals_table(hunt_signals(options.count)))
+    return OK
+
+
+def _kills(options: argparse.Namespace) -> int:
+    Console().print(kills_table(hunt_kills(options.count)))
+    return OK
+
+
+def _threads(options: argparse.Namespace) -> int:
+    Console().print(threads_table(hunt_threads(options.count)))
+    return OK
+
+
+def _going(what: str, steps: Sequence[T]) -> Iterable[T]:
+    """The steps one by one, with a bar that shows how far they have come."""
+    return track(steps, what, console=Console(stderr=True), transient=True)
+
+
+def _unusable(path: Path, error: Exception) -> int:
+    sys.stderr.write(f"{path}: {error}\n")
+    return UNUSABLE
 
 
 if __name__ == "__main__":

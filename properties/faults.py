@@ -4,7 +4,7 @@ SQLite's loop: the first point fails, then the second, until the call succeeds.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from time import perf_counter
@@ -20,6 +20,8 @@ from properties.script import FAULTS, Fault, Raised, Script
 
 Judged: TypeAlias = Callable[[Script], Verdict]
 Chosen: TypeAlias = Callable[[int], Iterable[Raised]]
+Attempts: TypeAlias = Sequence[tuple[Fallible, Start]]
+Going: TypeAlias = Callable[[Attempts], Iterable[tuple[Fallible, Start]]]
 
 
 class Cell(NamedTuple):
@@ -83,21 +85,22 @@ def one_from(offset: int) -> Chosen:
     return lambda number: [FAULTS[(number + offset) % len(FAULTS)]]
 
 
-def sweep(judge: Judged, chosen: Chosen = every) -> Sweep:
+def sweep(judge: Judged, chosen: Chosen = every, going: Going = iter) -> Sweep:
     """Fail every point of every call from every start.
 
     Args:
         judge: runs one script; what it raises comes out
         chosen: what is raised, by a number of each point and mode
+        going: gives one call and start after the other, and may show how far it is
     """
     began = perf_counter()
     cells, refused = list[Cell](), list[Unreachable]()
-    for call in CALLS:
-        for start in starts(call):
-            if start.refusal:
-                refused.append(_refused(judge, start, call))
-            else:
-                cells.extend(_struck(judge, start, call, chosen))
+    attempts = [(fallible, start) for fallible in CALLS for start in starts(fallible)]
+    for call, start in going(attempts):
+        if start.refusal:
+            refused.append(_refused(judge, start, call))
+        else:
+            cells.extend(_struck(judge, start, call, chosen))
     return Sweep(
         cells=tuple(cells),
         unreachable=(*refused, _early_commit(cells), *_unseen(judge)),

@@ -1,6 +1,5 @@
 """Fixtures of several files."""
 
-import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,18 +27,6 @@ def traced_bytecodes() -> None:
     """A call can be stopped before any of its bytecodes."""
     if sys.version_info[:2] == (3, 12):
         pytest.skip("CPython 3.12 traces no bytecode of a frame that has just begun")
-
-
-@pytest.fixture
-def no_collector_callbacks() -> Iterator[None]:
-    """Nobody is called by the collector: what is raised there goes nowhere.
-
-    Hypothesis has a callback that measures collections, in bytecodes like any others.
-    """
-    callbacks = gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks[:] = callbacks
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Two calls that stop in one another: each is refused, or happens as if alone."""
 
+from dataclasses import replace
 from functools import partial
 from secrets import randbelow
 from typing import Final
@@ -16,15 +17,30 @@ from engine import (
     SessionBusy,
     StepOutput,
 )
-from tests.interruption import boundaries
-from tests.models import ADAMW, World, decoder_of, held, ones_for
+from properties.interrupts.boundaries import boundaries
+from tests.models import ADAMW, TINY, World, bits_of, decoder_of, held, ones_for
 from tests.puppets import Puppet
-from tests.undisturbed import ROOMY, alone, in_order
 
 pytestmark = pytest.mark.usefixtures("traced_bytecodes")
 
 N_INTERLEAVINGS: Final = 150
 NEVER: Final = -1  # a boundary that no call has
+
+ROOMY: Final = replace(TINY, capacity=1_000)
+"""With room for more decodes than any test makes."""
+
+
+def in_order(outputs: list[tuple[int, StepOutput]]) -> list[tuple[int, object]]:
+    """Tokens and bits by the length that each call gave."""
+    ordered = sorted(outputs, key=lambda each: each[1].length)
+    return [(token_id, bits_of(output)) for token_id, output in ordered]
+
+
+def alone(tokens: list[int]) -> list[tuple[int, object]]:
+    """What the same decodes give in one thread."""
+    world = World.empty(ROOMY)
+    world.session.prefill([0])
+    return [(each, bits_of(world.session.decode(each))) for each in tokens]
 
 
 def decode(world: World, token_id: int) -> tuple[int, StepOutput]:

@@ -1,194 +1,157 @@
-"""An interrupt between any two bytecodes leaves the state before the call, or after."""
+"""The sweep of interrupts finds what it is for, in engines that are half done once."""
 
-import copy
-from collections.abc import Callable
+import sys
 from functools import partial
+from types import FrameType
 
 import pytest
 
-from engine import (
-    BindingError,
-    CacheInUse,
-    EngineError,
-    KVCache,
-    ParameterBorrowed,
+import engine
+from engine import cache, occupants, undo
+from engine.session import DecoderSession
+from engine.tokens import exact_token
+from properties.interrupts import (
+    SCENES,
+    HalfDone,
+    sweep,
+    sweep_all,
+    swept_table,
+    verdict,
 )
-from tests.interruption import Scene, by_event, sweep
-from tests.models import (
-    PROMPT,
-    World,
-    bits_of,
-    logical,
-    step_once,
-)
-from tests.undisturbed import EXPECTED
-
-pytestmark = pytest.mark.usefixtures("no_collector_callbacks", "traced_bytecodes")
+from properties.interrupts.surface import entered, public_calls
+from tests.half_done import FAULTS, Fault, rewritten
+from tests.models import World, logical
 
 
-def finish(world: World) -> None:
-    """Go on with an open session from any length, and give back every borrow."""
-    if world.cache.length == 0:
-        assert bits_of(world.session.prefill(PROMPT)) == EXPECTED.outputs[0]
-    if world.cache.length == len(PROMPT):
-        assert bits_of(world.session.decode(2)) == EXPECTED.outputs[1]
-    assert bits_of(world.session.decode(1)) == EXPECTED.outputs[2]
-    assert logical(world.cache) == EXPECTED.states[3]
-    with pytest.raises(ParameterBorrowed, match="token_embedding"):
-        step_once(world.decoder)
-    world.session.close()
-    world.cache.bind(world.decoder).close()
-    step_once(world.decoder)
+def found(scene: str, stride: int = 1) -> str:
+    """What a sweep says of an engine that is wrong."""
+    with pytest.raises(HalfDone) as caught:
+        sweep(scene, SCENES[scene], stride=stride)
+    return str(caught.value)
 
 
-def tolerated(call: Callable[[], object], error: type[EngineError]) -> None:
-    try:
-        call()
-    except error:
-        return
+# A file that is written in place is open when it is struck.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_sweep_finds(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = rewritten(vars(fault.place)[fault.name], fault.old, fault.new)
+    monkeypatch.setattr(fault.place, fault.name, wrong)
+
+    told = found(fault.scene, fault.stride)
+
+    assert told.startswith(f"A3 interrupt: {fault.scene}, KeyboardInterrupt at ")
+    assert fault.tells in told
 
 
-def session_scene(world: World, call: Callable[[], object], *states: int) -> Scene:
-    """The cache is in one of some undisturbed states, and the session goes on."""
-
-    def check() -> None:
-        assert logical(world.cache) in [EXPECTED.states[each] for each in states]
-        finish(world)
-
-    return Scene(call, check)
-
-
-def prefill() -> Scene:
-    world = World.empty()
-    return session_scene(world, lambda: world.session.prefill(PROMPT), 0, 1)
-
-
-def decode() -> Scene:
-    world = World.prefilled()
-    return session_scene(world, lambda: world.session.decode(2), 1, 2)
-
-
-def reset() -> Scene:
-    world = World.prefilled()
-    return session_scene(world, world.session.reset, 0, 1)
-
-
-def fill_spare() -> Scene:
-    world = World.prefilled()
-    return session_scene(world, lambda: world.cache.fill_spare(7.0), 1)
-
-
-def copy_of_a_cache() -> Scene:
-    world = World.prefilled()
-    return session_scene(world, lambda: copy.copy(world.cache), 1)
-
-
-def refused_decode() -> Scene:
-    world = World.prefilled()
-    call = world.session.decode
-    return session_scene(world, lambda: tolerated(lambda: call(9), EngineError), 1)
-
-
-def failed_decode() -> Scene:
-    """The probe fails, and the decode puts back what it wrote."""
-    world = World.prefilled()
-    world.session.close()
-    failing = [True]
-
-    def fail(*_: object) -> None:
-        if failing:
-            raise LookupError
-
-    world.session = world.cache.bind(world.decoder, probe=fail)
-    decode = world.session.decode
-
-    def check() -> None:
-        failing.clear()
-        assert logical(world.cache) == EXPECTED.states[1]
-        finish(world)
-
-    return Scene(lambda: tolerated(lambda: decode(2), EngineError), check)
-
-
-def refused_bind_in_use() -> Scene:
-    world = World.prefilled()
-    bind = world.cache.bind
-    refused = partial(tolerated, lambda: bind(world.decoder), CacheInUse)
-    return session_scene(world, refused, 1)
-
-
-def refused_bind_when_stale() -> Scene:
-    world = World.stepped()
-    bind = world.cache.bind
-    refused = partial(tolerated, lambda: bind(world.decoder), BindingError)
-    return Scene(refused, lambda: step_once(world.decoder))
-
-
-def bind() -> Scene:
-    world = World.closed()
-
-    def check() -> None:
-        step_once(world.decoder)
-        with KVCache(world.decoder).bind(world.decoder) as session:
-            session.prefill(PROMPT)
-
-    return Scene(lambda: world.cache.bind(world.decoder), check)
-
-
-def closing(leave: Callable[[World], object]) -> Scene:
-    """The session is open with all of its borrows, or closed with none."""
-    world = World.prefilled()
-
-    def check() -> None:
-        assert logical(world.cache) == EXPECTED.states[1]
-        try:
-            world.cache.bind(world.decoder).close()
-        except CacheInUse:
-            finish(world)
-        else:
-            world.session.close()
-            step_once(world.decoder)
-
-    return Scene(lambda: leave(world), check)
-
-
-def close() -> Scene:
-    return closing(lambda world: world.session.close())
-
-
-def with_exit() -> Scene:
-    def leave(world: World) -> None:
-        with world.session:
+def test_sweep_finds_a_call_that_stays_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a flag would that ``finally`` takes down: nobody asks whether a frame runs."""
+    leaving = rewritten(
+        occupants.run_inside,
+        """\
+            _leave(places, sys._getframe())
+        except BaseException:
+            _leave(places, sys._getframe())
+            raise
+    except BaseException:
+        _leave(places, sys._getframe())
+        raise
+""",
+        """\
             pass
+        finally:
+            _leave(places, sys._getframe())
+    finally:
+        pass
+""",
+    )
+    monkeypatch.setattr("engine.session.run_inside", leaving)
+    monkeypatch.setattr(occupants.Occupants, "count", occupants.Occupants.__len__)
 
-    return closing(leave)
-
-
-@pytest.mark.parametrize(
-    "arrange",
-    [
-        prefill,
-        decode,
-        reset,
-        fill_spare,
-        copy_of_a_cache,
-        refused_decode,
-        failed_decode,
-        bind,
-        refused_bind_in_use,
-        refused_bind_when_stale,
-        close,
-        with_exit,
-    ],
-)
-def test_interrupted_call_happened_or_did_not(arrange: Callable[[], Scene]) -> None:
-    assert sweep(arrange) > 0
+    assert "then came SessionBusy()" in found("reset")
 
 
-# What is raised while the collector closes a generator, Python can only report.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("arrange", [prefill, decode, bind, close])
-def test_call_interrupted_in_a_function_happened_or_did_not(
-    arrange: Callable[[], Scene],
+def test_sweep_finds_a_session_that_is_not_dropped(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert sweep(arrange, by_event) > 0
+    """Something holds it for as long as it closes, so an interrupt keeps it there."""
+    close = rewritten(
+        DecoderSession.close,
+        "run_inside(self._inside, self._give_back)",
+        "HELD.append(self)\n        run_inside(self._inside, self._give_back)\n"
+        "        HELD.clear()",
+    )
+    monkeypatch.setattr("engine.session.HELD", [], raising=False)
+    monkeypatch.setattr(DecoderSession, "close", close)
+
+    assert "then came CacheInUse()" in found("close, then drop")
+
+
+def test_each_kind_of_interrupt_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that undoes a bind for ``KeyboardInterrupt`` and nothing else."""
+    undoing = rewritten(
+        undo.or_undo,
+        """\
+            return function()
+        except BaseException:
+            undo()
+            raise
+    except BaseException:
+""",
+        """\
+            return function()
+        finally:
+            pass
+    except KeyboardInterrupt:
+""",
+    )
+    monkeypatch.setattr(cache, "or_undo", undoing)
+
+    sweep("bind", SCENES["bind"], KeyboardInterrupt, stride=50)
+    with pytest.raises(HalfDone, match="MemoryError at boundary"):
+        sweep("bind", SCENES["bind"], MemoryError, stride=50)
+
+
+def test_call_that_was_forgotten_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "exact_token", exact_token, raising=False)
+    monkeypatch.setattr(engine, "__all__", [*engine.__all__, "exact_token"])
+    session = World.prefilled().session
+
+    reached = entered(partial(session.decode, 2))
+    missing = {name for code, name in public_calls().items() if code not in reached}
+
+    assert "exact_token" in missing
+    assert "DecoderSession.decode" not in missing
+    assert "DecoderSession.reset" in missing
+
+
+def test_sweep_tells_what_it_did() -> None:
+    swept = sweep_all(1, ["close", "collector"], [KeyboardInterrupt])
+
+    close, collector = (each.engine for each in swept)
+    assert close.n_boundaries == close.n_swept == close.n_before + close.n_after
+    assert min(close.n_before, close.n_after) > 0
+    assert collector.n_boundaries == 0
+    assert verdict(swept).startswith(
+        f"A3 holds: 2 calls with {close.n_swept} boundaries inside the engine; "
+    )
+    assert swept_table(swept).row_count == 2
+
+
+def test_decode_that_is_interrupted_on_its_way_out_has_happened() -> None:
+    """Where a function returns; unlike the sweep, the tracing of lines goes on."""
+    world, undisturbed = World.prefilled(), World.prefilled()
+    undisturbed.session.decode(2)
+
+    def strike(frame: FrameType, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("return", "_commit"):
+            raise KeyboardInterrupt
+
+    before = sys.getprofile()
+    sys.setprofile(strike)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            world.session.decode(2)
+    finally:
+        sys.setprofile(before)
+
+    assert logical(world.cache) == logical(undisturbed.cache)

@@ -23,7 +23,7 @@ from properties.calls import (
 from properties.chapter import CONFIG
 from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
-from properties.script import Fault, Script, ScriptRejected, Weights
+from properties.script import Script, ScriptRejected, Weights
 from reference import Replay, replay
 from tests.broken_answers import (
     chooses_the_second_best,
@@ -86,7 +86,6 @@ def test_decode_of_the_scripts_needs_none_of_the_judges() -> None:
     calls = (Decode(token_id=0), *GROWS, Decode(token_id=9), Decode(token_id=2))
 
     assert closing(Judge()(script_of(*calls))) == 2 * [("decode", "CacheFull")]
-
 
 
 def test_call_that_names_nothing_is_rejected_by_its_index() -> None:

@@ -3,15 +3,27 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
 from engine import errors
+from properties.cells import CALLS, MODES, starts
+from properties.faults import reachable
+from properties.hostile.calls import PLACES
+from properties.hostile.damage import DAMAGES
+from properties.hostile.judging import KINDS
 from properties.laws import LAWS
+from properties.script import FAULTS
 from tests.test_laws import WITNESSES
 
 TEXT: Final = (Path(__file__).parents[1] / "README.md").read_text()
 SET_UP: Final = "python3 -m venv .venv && .venv/bin/pip install -e '.[dev]' && "
+SWEPT: Final = (
+    "A3 interrupt",
+    "A call that is interrupted at any bytecode happened, or did not",
+    "stores values one by one",
+)
 CAUSES: Final = {"NonFinite", "ZeroEnergyRow"}
 """Never raised out of a call: they say why a stage failed."""
 
@@ -79,7 +91,7 @@ def test_readme_has_every_law_with_the_engine_that_it_rejects() -> None:
             else witnesses[law.id].replace("_", " "),
         )
         for law in LAWS.values()
-    }
+    } | {SWEPT}
 
 
 def test_readme_has_every_error_with_its_fields() -> None:
@@ -94,3 +106,34 @@ def test_readme_has_every_error_with_its_fields() -> None:
 
 def test_readme_has_no_gap() -> None:
     assert "@@" not in TEXT
+
+
+def test_readme_has_the_matrix_of_faults() -> None:
+    counts = Counter((call, start) for call, start, _ in reachable())
+    times = len(FAULTS) * len(MODES)
+    due = {
+        (call.call, start.name): (
+            f"`{start.refusal}`"
+            if start.refusal
+            else f"{times * counts[call.call, start.name]:,}"
+        )
+        for call in CALLS
+        for start in starts(call)
+    }
+    rows = re.findall(r"^\| (.*) \| (.*) \| (.*) \| (.*) \|$", TEXT, re.MULTILINE)
+    table = {
+        (call.call, name): cell
+        for name, *cells in rows
+        for call, cell in zip(CALLS, cells, strict=True)
+        if (call.call, name) in due
+    }
+
+    assert table == due
+    assert f"{times * counts.total():,} cells" in TEXT
+
+
+def test_readme_counts_what_is_hostile() -> None:
+    told = " ".join(TEXT.split())
+
+    assert f"{len(KINDS)} kinds of value for each of {len(PLACES)} arguments" in told
+    assert f"{len(DAMAGES)} kinds of damage to a saved file" in told
