@@ -6,7 +6,7 @@ a law, and is left as a script.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from engine import DecoderConfig
 from properties.calls import (
@@ -20,7 +20,7 @@ from properties.calls import (
     Sampling,
 )
 from properties.points import Fallible, n_points
-from properties.script import Fault, Script, Weights
+from properties.script import FAULTS, Fault, Script, Weights
 
 CONFIG: Final = DecoderConfig(
     vocab_size=3,
@@ -98,9 +98,17 @@ def once(start: Start, call: Fallible, fault: Fault) -> Script:
 
 
 def again(start: Start, call: Fallible, fault: Fault) -> Script:
-    """A second fault while it is made again: what is first for one is last for it."""
+    """A second fault while it is made again: what is first for one is last for it.
+
+    It raises something else than the first.
+    """
     last = n_points(CONFIG, call) - 1
-    second = {"call": fault.call + 1, "point": abs(last - fault.point)}
+    raises = FAULTS[(FAULTS.index(fault.raises) + 1) % len(FAULTS)]
+    second = {
+        "call": fault.call + 1,
+        "point": abs(last - fault.point),
+        "raises": raises,
+    }
     return _script(start, 3 * (call,), fault, fault.model_copy(update=second))
 
 
@@ -111,12 +119,29 @@ def from_then_on(start: Start, call: Fallible, fault: Fault) -> Script:
     return _script(start, 4 * (call,), persisting, last)
 
 
-Mode: TypeAlias = Callable[[Start, Fallible, Fault], Script]
-MODES: Final[Mapping[str, Mode]] = {
-    "once": once,
-    "again": again,
-    "from then on": from_then_on,
-}
+class Mode(NamedTuple):
+    """How often a fault comes.
+
+    Attributes:
+        scripted: makes the script of a cell
+        has_every_kind: whether everything is raised at each point, not one thing
+    """
+
+    name: str
+    scripted: Callable[[Start, Fallible, Fault], Script]
+    has_every_kind: bool
+
+
+MODES: Final = (
+    Mode("once", once, has_every_kind=True),
+    Mode("from then on", from_then_on, has_every_kind=True),
+    Mode("again", again, has_every_kind=False),
+)
+
+
+def n_cells(n_kinds: int) -> int:
+    """How many cells a point has, if so many things are raised at it."""
+    return sum(n_kinds if mode.has_every_kind else 1 for mode in MODES)
 
 
 def _script(start: Start, calls: tuple[Call, ...], *faults: Fault) -> Script:

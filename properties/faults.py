@@ -12,7 +12,16 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine import Stage
 from properties.calls import Close, Train
-from properties.cells import CALLS, CONFIG, MODES, WEIGHTS, Start, once, starts
+from properties.cells import (
+    CALLS,
+    CONFIG,
+    MODES,
+    WEIGHTS,
+    Start,
+    n_cells,
+    once,
+    starts,
+)
 from properties.graph import DONE
 from properties.judge import Verdict
 from properties.points import Fallible, Point
@@ -90,7 +99,7 @@ def sweep(judge: Judged, chosen: Chosen = every, going: Going = iter) -> Sweep:
 
     Args:
         judge: runs one script; what it raises comes out
-        chosen: what is raised, by a number of each point and mode
+        chosen: what is raised, by the number of each point
         going: gives one call and start after the other, and may show how far it is
     """
     began = perf_counter()
@@ -114,13 +123,15 @@ def _struck(
     """Fail every point of one call from one start, until it succeeds."""
     index = len(start.calls)
     for number in count():
-        for n_mode, (mode, scripted) in enumerate(MODES.items()):
-            for raises in chosen(number + n_mode):
+        for mode in MODES:
+            kinds = chosen if mode.has_every_kind else one_from(0)
+            for raises in kinds(number):
                 fault = Fault(call=index, point=number, raises=raises)
-                point = judge(scripted(start, call, fault)).seen[index].struck
+                script = mode.scripted(start, call, fault)
+                point = judge(script).seen[index].struck
                 if point is None:
                     return
-                yield Cell(call.call, start.name, mode, raises, point)
+                yield Cell(call.call, start.name, mode.name, raises, point)
 
 
 def _refused(judge: Judged, start: Start, call: Fallible) -> Unreachable:
@@ -200,12 +211,12 @@ def require_complete(swept: Sweep, n_kinds: int = len(FAULTS)) -> None:
 
     Args:
         swept: what was struck
-        n_kinds: how many things were raised at each point in each mode
+        n_kinds: how many things were raised at each point, in a mode that has them all
 
     Raises:
         CellsMissed: a point was struck too seldom, or one that is called unreachable.
     """
-    due = dict.fromkeys(reachable(), n_kinds * len(MODES))
+    due = dict.fromkeys(reachable(), n_cells(n_kinds))
     came = Counter((cell.call, cell.start, cell.point) for cell in swept.cells)
     missed = [
         f"{call} from {start}, {point}: {came[call, start, point]}, not {n}"

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Final
 
@@ -33,10 +34,10 @@ from properties.script import FAULTS
 PREFILL, DECODE, GENERATE = CALLS
 WHOLE: Final = Sweep(
     cells=tuple(
-        Cell(call, start, mode, raises, point)
+        Cell(call, start, mode.name, raises, point)
         for call, start, point in reachable()
         for mode in MODES
-        for raises in FAULTS
+        for raises in (FAULTS if mode.has_every_kind else FAULTS[:1])
     ),
     unreachable=(),
     seconds=1.0,
@@ -52,15 +53,17 @@ def decodes() -> Sweep:
 
 
 def test_sweep_strikes_ten_thousand_and_more() -> None:
-    assert len(WHOLE.cells) == 17_664
+    assert len(WHOLE.cells) == 13_248
 
 
 def test_decode_is_struck_wherever_it_can_be(decodes: Sweep) -> None:
-    due = [
-        cell for cell in WHOLE.cells if (cell.call, cell.start) == decodes.cells[0][:2]
-    ]
+    due = Counter(
+        (cell.mode, cell.point)
+        for cell in WHOLE.cells
+        if (cell.call, cell.start) == decodes.cells[0][:2]
+    )
 
-    assert sorted(decodes.cells) == sorted(due)
+    assert Counter((cell.mode, cell.point) for cell in decodes.cells) == due
 
 
 def test_every_stage_is_struck_but_two() -> None:
@@ -98,9 +101,7 @@ def test_fault_that_did_not_strike_is_missed() -> None:
     with pytest.raises(CellsMissed) as missed:
         require_complete(less)
 
-    assert missed.value.missed == (
-        f"{lost[0]} from {lost[1]}, {lost.point}: 11, not 12",
-    )
+    assert missed.value.missed == (f"{lost[0]} from {lost[1]}, {lost.point}: 8, not 9",)
     assert str(missed.value).startswith("1 faults are not as they must be:")
 
 
@@ -149,12 +150,12 @@ def test_report_counts_and_stores_what_was_struck(decodes: Sweep) -> None:
         Console(file=shown, width=100).print(table)
     stored = json.loads(to_json(decodes))
 
-    assert "│ scores                │     24 │" in shown.getvalue()
-    assert "│ KeyboardInterrupt     │    114 │" in shown.getvalue()
+    assert "│ scores                │     18 │" in shown.getvalue()
+    assert "│ KeyboardInterrupt     │     85 │" in shown.getvalue()
     assert in_a_line(decodes).startswith(
-        "456 faults struck, and each left what it must"
+        "342 faults struck, and each left what it must"
     )
-    assert sum(len(each["points"]) for each in stored["faults"]) == 456
+    assert sum(len(each["points"]) for each in stored["faults"]) == 342
     assert stored["faults"][0] == {
         "call": "decode",
         "start": "middle",
@@ -162,4 +163,4 @@ def test_report_counts_and_stores_what_was_struck(decodes: Sweep) -> None:
         "raises": "Exception",
         "points": stored["faults"][0]["points"],
     }
-    assert ["commit", None, 2] in stored["faults"][0]["points"]
+    assert ["commit", None, 2] in stored["faults"][-1]["points"]

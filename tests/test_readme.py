@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from engine import errors
-from properties.cells import CALLS, MODES, starts
+from properties.cells import CALLS, n_cells, starts
 from properties.faults import reachable
 from properties.hostile.calls import PLACES
 from properties.hostile.damage import DAMAGES
@@ -110,7 +110,7 @@ def test_readme_has_no_gap() -> None:
 
 def test_readme_has_the_matrix_of_faults() -> None:
     counts = Counter((call, start) for call, start, _ in reachable())
-    times = len(FAULTS) * len(MODES)
+    times = n_cells(len(FAULTS))
     due = {
         (call.call, start.name): (
             f"`{start.refusal}`"
