@@ -107,9 +107,10 @@ def refused_generate(rng: Random, model: Model) -> Generate:
     config = model.decoders[good.decoder].config
     k = rng.choice((0, config.vocab_size + 1))
     cold, strange = rng.choice(_BAD_TEMPERATURES), strange_token(rng, config)
+    bad_prompt: dict[str, object] = {"prompt": rng.choice(bad_prompts(rng, config))}
     wrongs: list[dict[str, object]] = [
-        {"prompt": rng.choice(bad_prompts(rng, config))},
-        {"prompt": rng.choice(bad_prompts(rng, config)), "max_new_tokens": -1},
+        *(3 * [bad_prompt]),
+        {**bad_prompt, "max_new_tokens": -1},
         {"eos_token": strange},
         {"eos_token": strange, "sampling": Sampling(temperature=cold, k=k)},
         {"sampling": Sampling(temperature=cold, k=rng.choice((1, k)))},

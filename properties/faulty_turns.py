@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from properties import decoder_calls
 from properties.calls import Call, Decode, Prefill, Reset
-from properties.geometry import good_prompt, token
+from properties.geometry import good_prompt, token, tokens
 from properties.model import Model
 from properties.points import Fallible, n_points
-from properties.reachable import open_caches, open_filled, open_with_room
+from properties.reachable import open_caches, open_with_room
 from properties.script import FAULTS, Fault
 from properties.turns import anything
 
@@ -55,26 +55,16 @@ def to_the_end(rng: Random, model: Model) -> Attempt:
     return Attempt([*before, call], [fault])
 
 
-_TURNS: Final[tuple[FaultyTurn, ...]] = (
-    *(4 * (once,)),
-    *(3 * (twice,)),
-    *(2 * (from_then_on,)),
-    to_the_end,
-)
-
-
-def failures(rng: Random, model: Model) -> Attempt:
-    """Any of these; most are over with the turn."""
-    return rng.choice(_TURNS)(rng, model)
+def once_or_to_the_end(rng: Random, model: Model) -> Attempt:
+    """Mostly over with the turn: what persists leaves little else to happen."""
+    return rng.choice((once, once, once, to_the_end))(rng, model)
 
 
 def _fallible(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
     """A call that succeeds, if nothing is put in, and what has to come before it."""
     kinds = [_generate]
     if open_caches(model):
-        kinds.append(_prefill)
-    if open_with_room(model):
-        kinds.append(_decode)
+        kinds += [_prefill, _decode]
     return rng.choice(kinds)(rng, model)
 
 
@@ -85,15 +75,18 @@ def _generate(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
 def _prefill(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
     cache = rng.choice(open_caches(model))
     prompt = good_prompt(rng, model.caches[cache].config)
-    is_filled = cache in open_filled(model)
-    before = [Reset(cache=cache)] if is_filled else []
+    before = [Reset(cache=cache)] if model.caches[cache].length else []
     return before, Prefill(cache=cache, prompt=prompt)
 
 
 def _decode(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
-    cache = rng.choice(open_with_room(model))
-    token_id = token(rng, model.caches[cache].config)
-    return [], Decode(cache=cache, token_id=token_id)
+    """Where there is room, or after a short prompt; a capacity of 1 refuses it."""
+    with_room = open_with_room(model)
+    cache = rng.choice(with_room or open_caches(model))
+    config = model.caches[cache].config
+    prompt = Prefill(cache=cache, prompt=tokens(rng, config, 1))
+    before: Sequence[Call] = [] if with_room else [Reset(cache=cache), prompt]
+    return before, Decode(cache=cache, token_id=token(rng, config))
 
 
 def _persisting(fault: Fault) -> Fault:
@@ -103,6 +96,6 @@ def _persisting(fault: Fault) -> Fault:
 def _fault(rng: Random, model: Model, index: int, call: Fallible) -> Fault:
     """At any point, often at the last that is sure, seldom beyond it."""
     last = n_points(model.decoders[0].config, call) - 1
-    beyond = last + 1 + rng.randint(0, last)
-    point = rng.choice((rng.randint(0, last), rng.randint(0, last), last, beyond))
+    anywhere, beyond = rng.randint(0, last), last + 1 + rng.randint(0, last)
+    point = rng.choice((*(5 * [anywhere]), last, last, beyond))
     return Fault(call=index, point=point, raises=rng.choice(FAULTS))

@@ -156,8 +156,16 @@ class SessionMachine(RuleBasedStateMachine):
 
     # What may fail on its way, leaving no trace.
 
-    @rule(attempt=drawn_to_fail(faulty.failures))
+    @rule(attempt=drawn_to_fail(faulty.once_or_to_the_end))
     def fail(self, attempt: Attempt) -> None:
+        self.make(*attempt)
+
+    @rule(attempt=drawn_to_fail(faulty.twice))
+    def fail_twice(self, attempt: Attempt) -> None:
+        self.make(*attempt)
+
+    @rule(attempt=drawn_to_fail(faulty.from_then_on))
+    def fail_from_then_on(self, attempt: Attempt) -> None:
         self.make(*attempt)
 
     # What must be refused.

@@ -66,9 +66,9 @@ class Length(NamedTuple):
 def _length(tenths: int, depth: int, stride: int, *, has_floors: bool) -> Length:
     """So many tenths of the default length."""
     return Length(
-        machine=_profile(70 * tenths),
-        more=_profile(70 * tenths // 4),
-        climb=_profile(7 * tenths, Phase.target),
+        machine=_profile(50 * tenths),
+        more=_profile(50 * tenths // 4),
+        climb=_profile(5 * tenths, Phase.target),
         depth=depth,
         has_floors=has_floors,
         hostile=_profile(20 * tenths),

@@ -73,7 +73,9 @@ def test_what_persists_strikes_every_call_that_can_fail() -> None:
 
 def test_every_fault_is_drawn_and_some_are_beyond_the_end() -> None:
     faults = [
-        fault for seed in range(300) for fault in faulty.failures(*walked(seed)).faults
+        fault
+        for seed in range(300)
+        for fault in faulty.once_or_to_the_end(*walked(seed)).faults
     ]
 
     assert {fault.raises for fault in faults} == {*FAULTS}
