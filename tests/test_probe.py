@@ -1,15 +1,18 @@
 """A probe sees every stage before the commit, and changes nothing."""
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine import DecoderConfig, Stage
+from engine import DecoderConfig, SplitMix64, Stage, generate
 from engine.arrays import Array
 from engine.stages import Place, row_places
 from tests.models import (
     GROUPED,
     PROMPT,
+    REQUEST,
+    SEED,
     World,
     bits_of,
     decoder_of,
@@ -155,3 +158,24 @@ def test_probe_changes_no_bit(config: DecoderConfig) -> None:
     assert logical(watched.cache) == logical(alone.cache)
     assert watched.cache.snapshot().bits == alone.cache.snapshot().bits
     assert list(map(bits_of, watched.returned)) == list(map(bits_of, alone.returned))
+
+
+def test_probe_of_a_generation_sees_each_row_and_each_commit() -> None:
+    seen: list[tuple[Stage, int]] = []
+
+    def keep(stage: Stage, _layer: int | None, position: int, _value: Array) -> None:
+        if stage in {Stage.LOGITS, Stage.COMMIT}:
+            seen.append((stage, position))
+
+    decoder, request = decoder_of(), replace(REQUEST, max_new_tokens=2)
+    watched = generate(decoder, [0, 1], request, SplitMix64(SEED), probe=keep)
+    alone = generate(decoder, [0, 1], request, SplitMix64(SEED))
+
+    assert watched == alone
+    assert seen == [
+        (Stage.LOGITS, 0),
+        (Stage.LOGITS, 1),
+        (Stage.COMMIT, 1),
+        (Stage.LOGITS, 2),
+        (Stage.COMMIT, 2),
+    ]

@@ -5,23 +5,24 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from properties.interrupts.sweep import Swept, Tally
+from properties.interrupts.sweep import Swept
 
 
 def swept_table(swept: Sequence[Swept]) -> Table:
-    """A line a call and kind of interrupt: its boundaries, and what it left."""
+    """A line a call, whatever was raised: its boundaries, and what it had done."""
     table = Table(title="interrupted calls", title_justify="left", box=SIMPLE_HEAD)
-    for column in ("call", "raised"):
-        table.add_column(column)
-    for column in ("boundaries", "swept", "before", "after"):
+    table.add_column("call", no_wrap=True)
+    for column in ("boundaries", "struck", "had happened", "in libraries"):
         table.add_column(column, justify="right")
-    for column in ("in libraries", "swept", "seconds"):
-        table.add_column(column, justify="right")
-    for each in swept:
-        engine, libraries = each.engine, each.libraries
-        numbers = (*_found(engine), libraries.n_boundaries, libraries.n_swept)
-        shown = (f"{number:,}" for number in numbers)
-        table.add_row(each.name, each.raises, *shown, f"{each.seconds:.1f}")
+    for name in dict.fromkeys(each.name for each in swept):
+        same = [each for each in swept if each.name == name]
+        numbers = (
+            same[0].engine.n_boundaries,
+            sum(each.engine.n_swept for each in same),
+            sum(each.engine.n_after for each in same),
+            sum(each.libraries.n_swept for each in same),
+        )
+        table.add_row(name, *(f"{number:,}" for number in numbers))
     return table
 
 
@@ -37,7 +38,3 @@ def verdict(swept: Sequence[Swept]) -> str:
         f"{engine:,} interrupts there and {libraries:,} inside libraries, none of "
         f"which left anything half done; {seconds:.1f} s"
     )
-
-
-def _found(tally: Tally) -> tuple[int, int, int, int]:
-    return tally.n_boundaries, tally.n_swept, tally.n_before, tally.n_after
