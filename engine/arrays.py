@@ -26,7 +26,8 @@ Numbers: TypeAlias = Array | Sequence[float] | Sequence[Sequence[float]]
 def array_of(value: Numbers) -> Array | None:
     """The array that something is, or nothing.
 
-    NumPy reads whatever has items, to an end that a caller's own class need not have.
+    NumPy reads whatever has items, to an end that a caller's own class need not have,
+    and that a range may have beyond all memory.
     """
     if not _has_end(value, _MOST_AXES):
         return None
@@ -52,5 +53,5 @@ def _has_end(value: object, most_axes: int) -> bool:
     return (
         not hasattr(kind, "__getitem__")
         or hasattr(kind, "__array__")
-        or kind.__module__ in {"builtins", "array"}
+        or (kind.__module__ in {"builtins", "array"} and kind is not range)
     )

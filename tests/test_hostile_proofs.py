@@ -1,5 +1,6 @@
 """The hunts for hostile input can fail: each of these engines is rejected."""
 
+import resource
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import chdir
 from dataclasses import replace
@@ -26,6 +27,7 @@ from properties.hostile.calls import PLACES
 from properties.hostile.damage import Damage
 from properties.hostile.files import judged, saved
 from properties.hostile.judging import Census, Hostile, hunt, withstand
+from properties.hostile.limit import little_memory
 from properties.inconsistency import Inconsistent
 from properties.plugin import PROFILES
 
@@ -238,3 +240,11 @@ def test_reader_that_rounds_is_rejected(
     monkeypatch.setattr(_Reader, "_take", rounded)
     with pytest.raises(Inconsistent):
         judged(tmp_path / "a", content, "whole")
+
+
+def test_hunt_ends_before_memory_does() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS)
+
+    with little_memory(), pytest.raises(MemoryError):
+        np.ones(2**31)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before

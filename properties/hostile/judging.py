@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from engine import EngineError
 from properties.hostile.calls import OUTCOMES
 from properties.hostile.iterables import COLLECTIONS
+from properties.hostile.limit import little_memory
 from properties.hostile.objects import OBJECTS
 from properties.hostile.place import Place
 from properties.hostile.scalars import NUMBERS, Maker
@@ -85,7 +86,8 @@ def hunt(folder: Path, census: Census, length: settings, place: Place) -> None:
         with chdir(folder):
             withstand(folder, census, place, values)
 
-    withstands()
+    with little_memory():
+        withstands()
 
 
 def withstand(
