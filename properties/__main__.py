@@ -12,8 +12,10 @@ from rich.progress import track
 
 from properties.chapter import run_chapter
 from properties.enumeration import enumerate_all
+from properties.failures import kept
+from properties.fault_grid import StrikesMissed, require_complete
 from properties.fault_report import in_a_line, tables, to_json
-from properties.faults import CellsMissed, require_complete, sweep
+from properties.faults import sweep
 from properties.inconsistency import Inconsistent
 from properties.interrupts import SCENES, HalfDone, sweep_all, swept_table, verdict
 from properties.judge import Judge, PropertyFailed
@@ -39,8 +41,9 @@ def main(arguments: Sequence[str]) -> int:
     run: _Run = options.run
     try:
         return run(options)
-    except (PropertyFailed, CellsMissed, HalfDone, Inconsistent) as failure:
-        sys.stdout.write(f"{failure}\n")
+    except (PropertyFailed, StrikesMissed, HalfDone, Inconsistent) as failure:
+        notes: list[str] = getattr(failure, "__notes__", [])
+        sys.stdout.write("\n".join((str(failure), *notes, "")))
         return FOUND
 
 
@@ -64,7 +67,10 @@ def _parser() -> argparse.ArgumentParser:
         "interrupts", _interrupts, "interrupt every public call at every bytecode"
     )
     interrupting.add_argument(
-        "--call", choices=SCENES, help="this one alone", metavar="NAME"
+        "--call",
+        choices=SCENES,
+        metavar="NAME",
+        help=f"this one alone, of {', '.join(SCENES)}",
     )
     _add_counting(command)
     return parser
@@ -130,7 +136,8 @@ def _report(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     console, path = Console(), options.script
     try:
-        verdict = _judge(options)(from_json(path.read_bytes()))
+        script = from_json(path.read_bytes())
+        verdict = _judge(options)(script)
     except (OSError, ScriptRejected) as error:
         return _unusable(path, error)
     except PropertyFailed as failure:
@@ -140,13 +147,17 @@ def _run(options: argparse.Namespace) -> int:
         raise
     console.print(calls_table(verdict.seen, "calls of the script"))
     console.print(calls_table(verdict.closing, "calls of the judge"))
+    struck = {index for index, each in enumerate(verdict.seen) if each.struck}
+    for call in sorted({fault.call for fault in script.faults} - struck):
+        sys.stdout.write(f"the fault of call {call} struck nothing\n")
     skipped = f"; {verdict.n_skipped} calls skipped" if verdict.n_skipped else ""
     sys.stdout.write(f"no law is broken{skipped}; the digest is {verdict.digest}\n")
     return OK
 
 
 def _enumerate(options: argparse.Namespace) -> int:
-    done = enumerate_all(_judge(options), options.depth)
+    with kept():
+        done = enumerate_all(_judge(options), options.depth)
     sys.stdout.write(
         f"{done.n_geometries} geometries, {done.n_scripts} scripts, {done.n_calls} "
         f"calls in {done.seconds:.1f} s, {done.n_calls / done.seconds:.0f} a second, "
@@ -157,16 +168,18 @@ def _enumerate(options: argparse.Namespace) -> int:
 
 
 def _faults(options: argparse.Namespace) -> int:
-    swept = sweep(_judge(options), going=partial(_going, "starts"))
-    require_complete(swept)
     console, path = Console(), options.output
+    try:
+        path.write_text("", encoding="utf-8")  # nor is an older one left, if this fails
+    except OSError as error:
+        return _unusable(path, error)
+    with kept():
+        swept = sweep(_judge(options), going=partial(_going, "starts"))
+    require_complete(swept)
     for table in tables(swept):
         console.print(table)
     sys.stdout.write(in_a_line(swept))
-    try:
-        path.write_text(to_json(swept), encoding="utf-8")
-    except OSError as error:
-        return _unusable(path, error)
+    path.write_text(to_json(swept), encoding="utf-8")
     return OK
 
 
@@ -181,16 +194,19 @@ def _interrupts(options: argparse.Namespace) -> int:
 
 def _signals(options: argparse.Namespace) -> int:
     Console().print(signals_table(hunt_signals(options.count)))
+    sys.stdout.write("each left the state before a call, or the one after it\n")
     return OK
 
 
 def _kills(options: argparse.Namespace) -> int:
     Console().print(kills_table(hunt_kills(options.count)))
+    sys.stdout.write("each left the old file or the new one, whole\n")
     return OK
 
 
 def _threads(options: argparse.Namespace) -> int:
     Console().print(threads_table(hunt_threads(options.count)))
+    sys.stdout.write("each call was refused, or gave what it gives alone\n")
     return OK
 
 

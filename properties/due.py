@@ -14,8 +14,9 @@ from properties.injector import Injector, as_raised
 from properties.model import Model
 from properties.oracle import Oracle
 from properties.points import Point
-from properties.reading import Reading, Struck
+from properties.reading import FaultComes, Reading
 from properties.rehearsal import Planned
+from properties.script import Fault
 from properties.subject import Answer, Subject
 from reference.session import check_training
 
@@ -68,7 +69,7 @@ class Expectation:
                     self._train(planned.call, came)
                 case _:
                     self._model.perform(planned.call)
-        except Struck as struck:
+        except FaultComes as struck:
             return _due_at(planned, struck.point)
         except Exception as error:  # noqa: BLE001 # the model raises what the engine must
             return Due(error=error)
@@ -82,7 +83,7 @@ class Expectation:
         reading = Reading(oracle, kept.config, content.length, planned.fault)
         try:
             reading.read(kept.content.history, planned.ahead)
-        except (StageFailed, Struck):
+        except (StageFailed, FaultComes):
             kept.content = content
             raise
 
@@ -96,19 +97,21 @@ class Expectation:
         if isinstance(came, Answer) and came.generation is not None:
             guess += came.generation.generated[:-1]
         oracle = self._oracle_for(call)
-        reading = Reading(oracle, config, 0, planned.fault)
+
+        def made(call: Generate, fault: Fault | None) -> DueGeneration:
+            read = Reading(oracle, config, 0, fault).read
+            return due_generation(read, config, call, guess)
+
         try:
-            made = due_generation(reading.read, config, call, guess)
-        except Struck as struck:
-            begun = call.model_copy(update={"max_new_tokens": reading.n_read})
-            unhurt = Reading(oracle, config, 0, None)
-            made = due_generation(unhurt.read, config, begun, guess)
-            if made.is_sure:
-                return _due_at(planned, struck.point)
-            made = due_generation(unhurt.read, config, call, guess)
-        if not made.is_sure and self._injector.struck is not None:
+            generation = made(call, planned.fault)
+        except FaultComes as fault:
+            begun = call.model_copy(update={"max_new_tokens": fault.n_read})
+            if made(begun, None).is_sure:
+                return _due_at(planned, fault.point)
+            generation = made(call, None)
+        if not generation.is_sure and self._injector.struck is not None:
             return _due_at(planned, self._injector.struck)
-        return Due(generation=made)
+        return Due(generation=generation)
 
     def _train(self, call: Train, came: Answer | BaseException) -> None:
         config = self._model.decoders[call.decoder].config

@@ -1,4 +1,4 @@
-"""A fault sweep on paper: a matrix a call, and all of it as JSON."""
+"""A fault sweep on paper: a matrix, and all of it as JSON."""
 
 import json
 from collections import Counter
@@ -8,13 +8,15 @@ from typing import Final
 
 from rich.table import Table
 
-from properties.faults import Cell, Sweep
+from properties.cells import CALLS, MODES, starts
+from properties.faults import Strike, Sweep
+from properties.script import Fault, to_json as script_to_json
 
-_DIMENSIONS: Final[tuple[Callable[[Cell], str], ...]] = (
-    lambda cell: cell.point.stage,
-    lambda cell: cell.start,
-    lambda cell: cell.mode,
-    lambda cell: cell.raises,
+_DIMENSIONS: Final[tuple[Callable[[Strike], str], ...]] = (
+    lambda strike: strike.point.stage,
+    lambda strike: strike.start,
+    lambda strike: strike.mode,
+    lambda strike: strike.raises,
 )
 
 
@@ -26,43 +28,65 @@ def tables(swept: Sweep) -> Iterator[Table]:
 
 def in_a_line(swept: Sweep) -> str:
     """What was swept, and how fast."""
-    n_cells = len(swept.cells)
+    n_strikes = len(swept.strikes)
     return (
-        f"{n_cells} faults struck, and each left what it must: {swept.seconds:.1f} s, "
-        f"{n_cells / swept.seconds:.0f} a second\n"
+        f"{n_strikes} faults struck, and each left what it must: "
+        f"{swept.seconds:.1f} s, {n_strikes / swept.seconds:.0f} a second\n"
     )
 
 
 def to_json(swept: Sweep) -> str:
-    """Points as stage, block and position, by call, start, mode and what is raised."""
-    faults = [
-        {**dict(zip(Cell._fields, group, strict=False)), "points": [*points]}
-        for group, points in _grouped(swept)
-    ]
-    unreachable = [each._asdict() for each in swept.unreachable]
-    record = {"seconds": swept.seconds, "faults": faults, "unreachable": unreachable}
-    return json.dumps(record, indent=1)
+    """A line for each call, start, mode and what is raised.
+
+    It has the points that were struck, each as its number in the call, stage, block and
+    position, and the script that strikes the first of them.
+    """
+    groups = groupby(sorted(swept.strikes, key=_group), key=_group)
+    faults = ",\n".join(
+        json.dumps(
+            {
+                **dict(zip(Strike._fields, group, strict=False)),
+                "script": _script(first),
+                "points": [[each.number, *each.point] for each in (first, *rest)],
+            }
+        )
+        for group, (first, *rest) in groups
+    )
+    unreachable = json.dumps([each._asdict() for each in swept.unreachable])
+    return (
+        f'{{"version": 1, "seconds": {swept.seconds:.3f}, "faults": [\n{faults}],\n'
+        f'"unreachable": {unreachable}}}\n'
+    )
 
 
-def _grouped(swept: Sweep) -> Iterator[tuple[tuple[str, ...], Iterator[object]]]:
-    ordered = sorted(swept.cells, key=lambda cell: cell[:-1])
-    for group, cells in groupby(ordered, key=lambda cell: cell[:-1]):
-        yield group, (cell.point for cell in cells)
+def _group(strike: Strike) -> tuple[str, str, str, str]:
+    return strike[:4]
+
+
+def _script(strike: Strike) -> object:
+    """The script of one cell."""
+    call = next(each for each in CALLS if each.call == strike.call)
+    start = next(each for each in starts(call) if each.name == strike.start)
+    mode = next(each for each in MODES if each.name == strike.mode)
+    index, number = len(start.calls), strike.number
+    fault = Fault(call=index, point=number, raises=strike.raises)
+    script: object = json.loads(script_to_json(mode.scripted(start, call, fault)))
+    return script
 
 
 def _matrix(swept: Sweep) -> Table:
     """Each column is counted by stage, by start, by mode, and by what was raised."""
-    calls = dict.fromkeys(cell.call for cell in swept.cells)
+    calls = dict.fromkeys(strike.call for strike in swept.strikes)
     shown = Table("", *calls, title="faults that struck")
     for column in shown.columns[1:]:
         column.justify = "right"
     for dimension in _DIMENSIONS:
-        counts = Counter((dimension(cell), cell.call) for cell in swept.cells)
-        for value in dict.fromkeys(dimension(cell) for cell in swept.cells):
+        counts = Counter((dimension(strike), strike.call) for strike in swept.strikes)
+        for value in dict.fromkeys(dimension(strike) for strike in swept.strikes):
             numbers = (counts[value, call] for call in calls)
             shown.add_row(value, *(str(each or "-") for each in numbers))
         shown.add_section()
-    totals = Counter(cell.call for cell in swept.cells)
+    totals = Counter(strike.call for strike in swept.strikes)
     shown.add_row("all", *(str(totals[call]) for call in calls))
     return shown
 
@@ -70,5 +94,5 @@ def _matrix(swept: Sweep) -> Table:
 def _unreachable(swept: Sweep) -> Table:
     shown = Table("what", "why not", "came", title="what no fault can strike")
     for each in swept.unreachable:
-        shown.add_row(each.cells, each.reason, each.came)
+        shown.add_row(each.what, each.reason, each.came)
     return shown

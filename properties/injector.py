@@ -6,14 +6,14 @@ from typing import Final
 from engine import Stage, StageFailed
 from engine.arrays import Array
 from properties.points import Point
-from properties.script import Fault, Raised
+from properties.script import Fault, FaultKind
 
 
 class Injected(Exception):
     """An ordinary exception, of no class that anybody else raises."""
 
 
-_RAISED: Final[Mapping[Raised, type[BaseException]]] = {
+_CLASSES: Final[Mapping[FaultKind, type[BaseException]]] = {
     "Exception": Injected,
     "MemoryError": MemoryError,
     "FloatingPointError": FloatingPointError,
@@ -51,13 +51,13 @@ class Injector:
             return
         if passed == fault.point or fault.persists:
             self.struck = Point(stage, layer, position)
-            self.raised = _RAISED[fault.raises]()
+            self.raised = _CLASSES[fault.raises]()
             raise self.raised
 
 
 def as_raised(fault: Fault, point: Point) -> BaseException:
     """What must come out of a call in which a fault strikes at a point."""
-    cause = _RAISED[fault.raises]()
+    cause = _CLASSES[fault.raises]()
     if not isinstance(cause, Exception):
         return cause
     failure = StageFailed(point.stage, point.layer)

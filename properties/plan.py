@@ -31,7 +31,8 @@ def make_on(model: Model, call: Call, fault: Fault | None) -> bool:
     """Make a call on a model, and tell whether the fault has ended it.
 
     Then it has left everything as it was. What a computation may fail by itself is not
-    known here.
+    known here, nor how many tokens a generation will choose: a fault beyond its prompt
+    counts as none, and changes nothing either way.
 
     Raises:
         Exception: the refusal that is due; nothing changed.

@@ -10,10 +10,11 @@ from reference import Replay
 
 
 @dataclass(eq=False)
-class Struck(Exception):
-    """A planned fault ends the call here."""
+class FaultComes(Exception):
+    """A planned fault ends the call here, when so many replays were read whole."""
 
     point: Point
+    n_read: int
 
 
 class Reading:
@@ -24,9 +25,6 @@ class Reading:
         config: its configuration
         length: what is held before the call
         fault: what is planned for the call
-
-    Attributes:
-        n_read: how many times something was read
     """
 
     def __init__(
@@ -37,20 +35,20 @@ class Reading:
         self._length = length
         self._fault = fault
         self._n_passed = 0
-        self.n_read = 0
+        self._n_read = 0
 
     def read(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replay:
         """The replay of a longer history, as ``Oracle.replay`` gives it.
 
         Raises:
-            Struck: the fault comes on the way, and before any failure.
+            FaultComes: the fault comes on the way, and before any failure.
             StageFailed: a row cannot be computed.
         """
         if self._fault is not None:
             self._meet(self._fault, history, ahead)
         replayed = self._oracle.replay(history, ahead)
         self._length = len(history)
-        self.n_read += 1
+        self._n_read += 1
         return replayed
 
     def _meet(
@@ -63,5 +61,5 @@ class Reading:
             n_points = points_before(self._config, self._length, *failing)
         left = fault.point - self._n_passed
         if left < n_points:
-            raise Struck(points[left])
+            raise FaultComes(points[left], self._n_read)
         self._n_passed += n_points

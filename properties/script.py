@@ -30,10 +30,10 @@ class Weights(Record):
     gain_spread: Annotated[float, Field(ge=0)] = 0.0
 
 
-Raised: TypeAlias = Literal[
+FaultKind: TypeAlias = Literal[
     "Exception", "MemoryError", "FloatingPointError", "KeyboardInterrupt"
 ]
-FAULTS: Final[tuple[Raised, ...]] = get_args(Raised)
+FAULTS: Final[tuple[FaultKind, ...]] = get_args(FaultKind)
 """What a fault may raise; the last one is no ``Exception``."""
 
 
@@ -47,7 +47,7 @@ class Fault(Record):
 
     call: Index
     point: Index
-    raises: Raised
+    raises: FaultKind
     persists: bool = False
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from secrets import randbelow
 
 from properties.failures import kept
-from properties.faults import every, one_from, require_complete, sweep
+from properties.fault_grid import require_complete
+from properties.faults import every, one_from, sweep
 from properties.judge import Judge
 from properties.plugin import length_of_hunt
 from properties.script import FAULTS

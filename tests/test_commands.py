@@ -15,9 +15,7 @@ from properties.failures import kept
 from properties.judge import Judge, PropertyFailed
 from properties.script import to_json
 from tests.broken_answers import rounds_logits
-from tests.broken_failures import makes_new_buffers_after_a_failed_prefill
 from tests.judged import GROWS, script_of
-from tests.planned import fault
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -57,39 +55,6 @@ def test_run_shows_calls_and_digest(
     assert "Decode(token_id=4)" in added
     digest = Judge()(script_of(*GROWS, Decode(token_id=5))).digest
     assert shown.endswith(f"no law is broken; the digest is {digest}\n")
-
-
-def test_run_shows_where_a_fault_struck(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    path = tmp_path / "script.json"
-    faulty = script_of(*GROWS, *GROWS[1:], faults=(fault(1, 13),))
-    path.write_text(to_json(faulty), encoding="utf-8")
-    code = main(["run", str(path)])
-
-    assert code == OK
-    assert "StageFailed by plan at gate of block 0, position 2" in (
-        capsys.readouterr().out
-    )
-
-
-def test_faults_end_with_the_first_failure(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    makes_new_buffers_after_a_failed_prefill(monkeypatch)
-    output = tmp_path / "faults.json"
-    code = main(["faults", "--output", str(output)])
-    shown = capsys.readouterr().out
-
-    assert code == FOUND
-    assert shown.startswith("A1 fault: call 0, Prefill(")
-    assert '"faults":[\n  {"call":0,"point":0,"raises":"Exception"}]' in shown
-    assert not output.exists()
 
 
 def test_run_shows_what_is_broken(
@@ -164,6 +129,9 @@ def test_file_that_cannot_be_read_is_unusable(
         ["run"],
         ["run", "script.json", "--property", "P99"],
         ["enumerate", "--depth", "deep"],
+        ["interrupts", "--call", "fly"],
+        ["signals", "--count", "0"],
+        ["kills", "--count", "many"],
     ],
 )
 def test_arguments_that_are_none_are_unusable(
@@ -190,10 +158,12 @@ def test_enumerate_tells_what_it_ran(capsys: pytest.CaptureFixture[str]) -> None
 def test_enumerate_ends_with_the_first_failure(
     law: str,
     code: int,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rounds_logits(monkeypatch)
+    monkeypatch.chdir(tmp_path)
 
     assert main(["enumerate", "--depth", "1", "--property", law]) == code
     assert capsys.readouterr().out.startswith("P1 logits: " if code else "3 geom")

@@ -14,27 +14,25 @@ from engine.prefix import State
 from engine.row import Row
 from engine.work import Work
 from properties.cells import CALLS, MODES, starts
+from properties.fault_grid import StrikesMissed, reachable, require_complete
 from properties.fault_report import in_a_line, tables, to_json
 from properties.faults import (
-    Cell,
-    CellsMissed,
+    Strike,
     Sweep,
     Unreachable,
     _struck,
     every,
     one_from,
-    reachable,
-    require_complete,
     sweep,
 )
 from properties.judge import Judge, PropertyFailed
 from properties.points import Fallible, Point
-from properties.script import FAULTS
+from properties.script import FAULTS, from_json
 
 PREFILL, DECODE, GENERATE = CALLS
 WHOLE: Final = Sweep(
-    cells=tuple(
-        Cell(call, start, mode.name, raises, point)
+    strikes=tuple(
+        Strike(call, start, mode.name, raises, 0, point)
         for call, start, point in reachable()
         for mode in MODES
         for raises in (FAULTS if mode.has_every_kind else FAULTS[:1])
@@ -49,25 +47,25 @@ WHOLE: Final = Sweep(
 def decodes() -> Sweep:
     middle = next(each for each in starts(DECODE) if each.name == "middle")
     cells = _struck(Judge(), middle, DECODE, every)
-    return Sweep(cells=tuple(cells), unreachable=(), seconds=1.0)
+    return Sweep(strikes=tuple(cells), unreachable=(), seconds=1.0)
 
 
 def test_sweep_strikes_ten_thousand_and_more() -> None:
-    assert len(WHOLE.cells) == 13_248
+    assert len(WHOLE.strikes) == 13_248
 
 
 def test_decode_is_struck_wherever_it_can_be(decodes: Sweep) -> None:
     due = Counter(
         (cell.mode, cell.point)
-        for cell in WHOLE.cells
-        if (cell.call, cell.start) == decodes.cells[0][:2]
+        for cell in WHOLE.strikes
+        if (cell.call, cell.start) == decodes.strikes[0][:2]
     )
 
-    assert Counter((cell.mode, cell.point) for cell in decodes.cells) == due
+    assert Counter((cell.mode, cell.point) for cell in decodes.strikes) == due
 
 
 def test_every_stage_is_struck_but_two() -> None:
-    assert {*Stage} - {cell.point.stage for cell in WHOLE.cells} == {
+    assert {*Stage} - {cell.point.stage for cell in WHOLE.strikes} == {
         Stage.LOSS,
         Stage.GRADIENT,
     }
@@ -95,10 +93,10 @@ def test_whole_sweep_is_complete() -> None:
 
 
 def test_fault_that_did_not_strike_is_missed() -> None:
-    lost = WHOLE.cells[1_000]
-    less = replace(WHOLE, cells=tuple(each for each in WHOLE.cells if each != lost))
+    lost = WHOLE.strikes[1_000]
+    less = replace(WHOLE, strikes=tuple(each for each in WHOLE.strikes if each != lost))
 
-    with pytest.raises(CellsMissed) as missed:
+    with pytest.raises(StrikesMissed) as missed:
         require_complete(less)
 
     assert missed.value.missed == (f"{lost[0]} from {lost[1]}, {lost.point}: 8, not 9",)
@@ -106,10 +104,10 @@ def test_fault_that_did_not_strike_is_missed() -> None:
 
 
 def test_stage_that_nobody_knew_is_told() -> None:
-    strange = WHOLE.cells[0]._replace(point=Point(Stage.LOSS, None, 0))
+    strange = WHOLE.strikes[0]._replace(point=Point(Stage.LOSS, None, 0))
 
-    with pytest.raises(CellsMissed, match="loss, position 0: 1, not 0"):
-        require_complete(replace(WHOLE, cells=(*WHOLE.cells, strange)))
+    with pytest.raises(StrikesMissed, match="loss, position 0: 1, not 0"):
+        require_complete(replace(WHOLE, strikes=(*WHOLE.strikes, strange)))
 
 
 def commits_before_it_is_watched(patch: pytest.MonkeyPatch) -> None:
@@ -129,8 +127,7 @@ def test_commit_that_comes_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(PropertyFailed) as failure:
         sweep(Judge())
 
-    # The last point is met first by a second fault.
-    assert failure.value.law.id == "A4"
+    assert failure.value.law.id == "A1"
     assert failure.value.script.faults[-1].point == 3 * 37
 
 
@@ -140,7 +137,7 @@ def test_start_that_does_not_refuse_is_told() -> None:
         "all of a prefill from one row", "", "PrefillRequiresEmpty", "done"
     )
 
-    with pytest.raises(CellsMissed, match="all of a prefill from one row: done, not"):
+    with pytest.raises(StrikesMissed, match="all of a prefill from one row: done, not"):
         require_complete(replace(WHOLE, unreachable=(lie,)))
 
 
@@ -156,11 +153,15 @@ def test_report_counts_and_stores_what_was_struck(decodes: Sweep) -> None:
         "342 faults struck, and each left what it must"
     )
     assert sum(len(each["points"]) for each in stored["faults"]) == 342
-    assert stored["faults"][0] == {
-        "call": "decode",
-        "start": "middle",
-        "mode": "again",
-        "raises": "Exception",
-        "points": stored["faults"][0]["points"],
-    }
-    assert ["commit", None, 2] in stored["faults"][-1]["points"]
+    last = stored["faults"][-1]
+    named = [last[name] for name in ("call", "start", "mode", "raises")]
+    assert named == ["decode", "middle", "once", "MemoryError"]
+    assert last["points"][37] == [37, "commit", None, 2]
+
+
+def test_stored_script_strikes_the_first_of_the_stored_points(decodes: Sweep) -> None:
+    groups = json.loads(to_json(decodes))["faults"]
+    seen = [Judge()(from_json(json.dumps(group["script"]))).seen for group in groups]
+    met = [next(each.struck for each in calls if each.struck) for calls in seen]
+
+    assert [[*each] for each in met] == [group["points"][0][1:] for group in groups]

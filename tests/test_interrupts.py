@@ -132,7 +132,7 @@ def test_sweep_tells_what_it_did() -> None:
     assert min(close.n_before, close.n_after) > 0
     assert collector.n_boundaries == 0
     assert verdict(swept).startswith(
-        f"A3 holds: 2 calls with {close.n_swept} boundaries inside the engine; "
+        f"A3 holds. Calls: 2, with {close.n_swept} boundaries inside the engine; "
     )
     assert swept_table(swept).row_count == 2
 

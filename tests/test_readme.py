@@ -9,7 +9,7 @@ from typing import Final
 
 from engine import errors
 from properties.cells import CALLS, n_cells, starts
-from properties.faults import reachable
+from properties.fault_grid import reachable
 from properties.hostile.calls import PLACES
 from properties.hostile.damage import DAMAGES
 from properties.hostile.judging import KINDS

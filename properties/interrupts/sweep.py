@@ -70,7 +70,8 @@ class HalfDone(AssertionError):
     def __str__(self) -> str:
         return (
             f"A3 interrupt: {self.name}, {self.raises} at boundary {self.boundary}\n"
-            f"  {self.place}\n  {self.found}"
+            f"  {self.place}\n  {self.found}\n"
+            f"run it again: python -m properties interrupts --call '{self.name}'"
         )
 
 
@@ -142,7 +143,8 @@ def _place(error: BaseException) -> str:
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
         code = frame.f_code
         if in_engine(code.co_filename):
-            source = linecache.getline(code.co_filename, line or 0).strip()
+            at = line or code.co_firstlineno  # not every bytecode is of a line
+            source = linecache.getline(code.co_filename, at).strip()
             name = "/".join(Path(code.co_filename).parts[-2:])
-            return f"{name}:{line} in {code.co_name}: {source}"
+            return f"{name}:{at} in {code.co_name}: {source}"
     return "outside of the engine"

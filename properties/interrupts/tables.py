@@ -34,7 +34,7 @@ def verdict(swept: Sequence[Swept]) -> str:
     libraries = sum(each.libraries.n_swept for each in swept)
     seconds = sum(each.seconds for each in swept)
     return (
-        f"A3 holds: {len(calls)} calls with {total:,} boundaries inside the engine; "
+        f"A3 holds. Calls: {len(calls)}, with {total:,} boundaries inside the engine; "
         f"{engine:,} interrupts there and {libraries:,} inside libraries, none of "
         f"which left anything half done; {seconds:.1f} s"
     )

@@ -1,4 +1,7 @@
-"""``World``: what the calls of a scene have in hand, and its state to the bit."""
+"""``World``: what the calls of a scene have in hand, and its logical state.
+
+Spare rows are no part of it: what is interrupted may have written there.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace

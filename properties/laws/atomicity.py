@@ -65,7 +65,8 @@ def _left(moment: Moment) -> Difference | None:
         if found := unlike("its buffers", tuple(moment.storage), tuple(storage)):
             return found
     after = after._replace(generator=before.generator)  # is the law R4's
-    return unlike("the engine after a failure", before, after)
+    where = f" at {moment.struck}" if moment.struck else ""
+    return unlike(f"the engine after a failure{where}", before, after)
 
 
 def _without_rows(observation: Observation, cache: int) -> Observation:
