@@ -54,10 +54,11 @@ _EMPTY: Final[Mapping[str, tuple[Call, ...]]] = {
     "just reset": (_TWO, Reset()),
 }
 _SECOND: Final[tuple[Call, ...]] = (
-    NewCache(),
+    Prefill(prompt=(2, 2)),
+    NewCache(work=(9, 8, 7, 6, 5, 4)),
     Bind(cache=1),
-    Prefill(cache=1, prompt=(2, 2)),
 )
+"""A session beside another; its counters do not begin at 0."""
 
 
 class Start(NamedTuple):
@@ -65,12 +66,14 @@ class Start(NamedTuple):
 
     Attributes:
         refusal: what the call meets from here, before its first point; none if empty
+        cache: of the session that is called
     """
 
     name: str
     calls: tuple[Call, ...]
     faults: tuple[Fault, ...] = ()
     refusal: str = ""
+    cache: int = 0
 
 
 def starts(call: Fallible) -> Iterator[Start]:
@@ -89,7 +92,8 @@ def starts(call: Fallible) -> Iterator[Start]:
     yield Start("after a fault", (*ready, call), (fault,))
     refused = Decode(token_id=9) if isinstance(call, Decode) else Prefill(prompt=())
     yield Start("after a refusal", (*ready, refused))
-    yield Start("second session", (*_SECOND, *ready))
+    filled = [each.model_copy(update={"cache": 1}) for each in ready]
+    yield Start("second session", (*_SECOND, *filled), cache=1)
 
 
 def once(start: Start, call: Fallible, fault: Fault) -> Script:
@@ -144,10 +148,16 @@ def n_cells(n_kinds: int) -> int:
     return sum(n_kinds if mode.has_every_kind else 1 for mode in MODES)
 
 
-def _script(start: Start, calls: tuple[Call, ...], *faults: Fault) -> Script:
+def _script(start: Start, calls: tuple[Fallible, ...], *faults: Fault) -> Script:
+    on_cache = [
+        each
+        if isinstance(each, Generate)
+        else each.model_copy(update={"cache": start.cache})
+        for each in calls
+    ]
     return Script(
         config=CONFIG,
         weights=WEIGHTS,
-        calls=start.calls + calls,
+        calls=(*start.calls, *on_cache),
         faults=start.faults + faults,
     )

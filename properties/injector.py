@@ -1,5 +1,6 @@
 """``Injector``: a probe that raises where it is told."""
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -43,9 +44,9 @@ class Injector:
     def __call__(
         self, stage: Stage, layer: int | None, position: int, value: Array
     ) -> None:
-        """As an engine calls its probe."""
-        del value  # the judge looks at rows and logits
+        """As an engine calls its probe, which gets a copy to do as it likes with."""
         fault, passed = self._fault, self._n_passed
+        _scribble(value)
         self._n_passed += 1
         if fault is None or passed < fault.point:
             return
@@ -53,6 +54,15 @@ class Injector:
             self.struck = Point(stage, layer, position)
             self.raised = _CLASSES[fault.raises]()
             raise self.raised
+
+
+def _scribble(value: Array) -> None:
+    """Spoil what was handed out, as far as it can be; it should be nobody's else."""
+    try:
+        value.flags.writeable = True
+    except ValueError:
+        return  # it is a view of what cannot be written
+    value[...] = math.nan
 
 
 def as_raised(fault: Fault, point: Point) -> BaseException:

@@ -73,7 +73,8 @@ class Moment:
         model: as the call must have left it
         oracle: of the decoder as it was when the cache in focus was made
         ahead: the history in focus, and what the script will add to it
-        is_followed: whether the next call on this cache gives logits
+        is_followed: whether the next call on this cache gives logits, if no fault ends
+            it
         length_before: of the cache in focus
         rows_before: of the cache in focus
         storage: identities of its buffers, when it was made

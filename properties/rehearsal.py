@@ -29,9 +29,9 @@ class Planned(NamedTuple):
         cache: the one in focus, which this call names, or the last one that named any
         is_refused: whether the model refuses it
         fault: what is planned for it
-        is_struck: whether that ends it, as far as the model knows
         ahead: the longest history that the cache in focus will have before a reset
-        is_followed: whether the next call that names the cache gives logits
+        is_followed: whether the next call that names the cache gives logits, if no
+            fault ends it
         is_closing: whether the judge has added it
     """
 
@@ -40,7 +40,6 @@ class Planned(NamedTuple):
     is_refused: bool
     ahead: tuple[int, ...]
     fault: Fault | None = None
-    is_struck: bool = False
     is_followed: bool = False
     is_closing: bool = False
 
@@ -90,13 +89,13 @@ def _require_order(script: Script) -> None:
 def _planned(model: Model, call: Call, cache: int, fault: Fault | None) -> Planned:
     """Make one call; ``ahead`` is the history that it leaves."""
     focus = cache_of(call, cache)
-    is_refused = is_struck = False
+    is_refused = False
     try:
-        is_struck = make_on(model, call, fault)
+        make_on(model, call, fault)
     except (EngineError, TypeError):
         is_refused = True
     history = model.caches[focus].content.history
-    return Planned(call, focus, is_refused, history, fault, is_struck)
+    return Planned(call, focus, is_refused, history, fault)
 
 
 def cache_of(call: Call, focus: int) -> int:
@@ -134,7 +133,8 @@ def _looking_ahead(planned: list[Planned]) -> Iterator[Planned]:
         if isinstance(each.call, Reset) and not each.is_refused:
             del ahead[each.cache]  # whatever comes later, what came before ends here
         is_followed = followed.get(each.cache, False)
-        followed[each.cache] = isinstance(each.call, Prefill | Decode) and not (
-            each.is_refused or each.is_struck
-        )
+        # One that a fault ends is followed itself, or looked after: a decode between
+        # two failures would hide what only their sequence breaks.
+        extends = isinstance(each.call, Prefill | Decode)
+        followed[each.cache] = extends and not each.is_refused
         yield each._replace(ahead=longest, is_followed=is_followed)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from engine import AdamWConfig, DecoderConfig, Probe, Stage
-from engine.arrays import Array
+from engine.arrays import Array, Vector
 from engine.stages import row_places
 from properties.built_in import BuiltIn
 from properties.calls import (
@@ -164,6 +164,9 @@ class Simple(Subject):
     def watch(self, probe: Probe) -> None:
         self.probe = probe
 
+    def shown(self, value: Vector) -> Vector:
+        return value.copy()
+
     def perform(self, call: Call) -> Answer:
         match call:
             case Prefill(prompt=prompt):
@@ -179,9 +182,16 @@ class Simple(Subject):
         logits = replay(self.config, self.values, tokens).logits[-1]
         for point in points_between(self.config.n_layers, len(held), len(tokens)):
             if self.probe is not None:
-                self.probe(*point, logits)
+                self.probe(*point, self.shown(logits))
         self.tokens = tokens
         return Answer(logits=logits)
+
+
+class Open(Simple):
+    """Lets a probe write into what it goes on with."""
+
+    def shown(self, value: Vector) -> Vector:
+        return value
 
 
 class Hasty(Simple):
@@ -214,6 +224,14 @@ def test_engine_that_holds_too_early_is_rejected(plan: Fault) -> None:
         Judge(Hasty)(script_of(*SPLIT, faults=(plan,)))
 
     assert [law.id for law in failure.value.broken] == ["P1", "A2"]
+
+
+def test_engine_that_hands_a_probe_its_own_values_is_rejected() -> None:
+    with pytest.raises(PropertyFailed) as failure:
+        Judge(Open)(script_of(*SPLIT, faults=(fault(2, 4),)))
+
+    assert failure.value.law.id == "P1"
+    assert failure.value.call == SPLIT[0]
 
 
 def test_engine_without_a_probe_meets_no_faults() -> None:
