@@ -2,11 +2,13 @@
 
 import gc
 import sys
+from contextlib import suppress
 from types import FrameType
 
 import pytest
 
 from engine import SplitMix64
+from properties.interrupts import SCENES
 from properties.interrupts.boundaries import (
     Where,
     anywhere,
@@ -64,3 +66,13 @@ def test_collector_rests_while_a_call_is_counted() -> None:
     boundaries(lambda: seen.append(gc.isenabled()))
 
     assert (seen, gc.isenabled()) == ([False], True)
+
+
+def test_interrupts_leave_no_error_to_be_handled() -> None:
+    """A handler that is struck is never left; what is raised later would tell of it."""
+    for boundary in range(1, 600):
+        scene = SCENES["refused decode"]()
+        with suppress(KeyboardInterrupt):
+            interrupt(scene.call, in_engine, boundary, KeyboardInterrupt())
+
+    assert sys.exc_info() == (None, None, None)

@@ -7,7 +7,7 @@ bytecode itself had raised it. A real signal strikes at some of these places onl
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -65,10 +65,20 @@ def _with_collector_at_rest(
     is_enabled = gc.isenabled()
     gc.disable()
     try:
-        return _run(call, where, boundary, error)
+        return next(_apart(call, where, boundary, error))
     finally:
         if is_enabled:
             gc.enable()
+
+
+def _apart(
+    call: Callable[[], object], where: Where, boundary: int, error: BaseException
+) -> Iterator[int]:
+    """What an interrupt within a handler leaves to be handled ends with a generator.
+
+    Else it would be the context of whatever is raised later in this thread.
+    """
+    yield _run(call, where, boundary, error)
 
 
 if sys.version_info >= (3, 12):
