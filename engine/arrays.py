@@ -49,7 +49,7 @@ def _has_end(value: object, most_axes: int) -> bool:
     """Whether no object of a foreign class is read item by item."""
     kind = type(value)
     if kind in {list, tuple}:
-        return most_axes > 0 and all(_has_end(each, most_axes - 1) for each in value)  # type: ignore[attr-defined] # a list or a tuple
+        return most_axes > 0 and all(_has_end(each, most_axes - 1) for each in value)  # type: ignore[attr-defined] # lists and tuples can be read
     return (
         not hasattr(kind, "__getitem__")
         or hasattr(kind, "__array__")

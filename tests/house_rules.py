@@ -45,7 +45,7 @@ _SILENCER: Final = re.compile(
 )
 _REASONED: Final = re.compile(
     r"#( (type: ignore\[[a-z, -]+\]|noqa: [A-Z]+\d+(, [A-Z]+\d+)*"
-    r"|pragma: no (cover|branch)) #)+ (?!type:|noqa|pragma)\w.{7,}"
+    r"|pragma: no (cover|branch)) #)+ (?!type:|noqa|pragma)\w{3,}.{5,}"
 )
 
 

@@ -113,6 +113,11 @@ BAD_HOUSES: Final[list[tuple[Rule, House, list[str]]]] = [
     ),
     (
         silencers_have_code_and_reason,
+        {"engine/a.py": "a = 1  # noqa: S311 # no secret"},
+        ["engine/a.py:1: # noqa: S311 # no secret"],
+    ),
+    (
+        silencers_have_code_and_reason,
         {"engine/a.py": "a = 1  # type: ignore[misc] # noqa: E501"},
         ["engine/a.py:1: # type: ignore[misc] # noqa: E501"],
     ),

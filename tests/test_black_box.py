@@ -168,7 +168,7 @@ class Moody:
     def decode(self, token_id: int) -> Vector:
         if self.mood == "raises":
             raise RuntimeError(token_id)
-        return None if self.mood == "none" else [0.0]  # type: ignore[return-value] # as an engine may
+        return None if self.mood == "none" else [0.0]  # type: ignore[return-value] # what an engine may return
 
     def reset(self) -> None:
         raise NotImplementedError

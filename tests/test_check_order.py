@@ -189,7 +189,7 @@ def test_earlier_check_decides_when_a_token_is_no_integer() -> None:
     with pytest.raises(errors.PromptTooLong):
         world.session.prefill([True] * 5)
     with pytest.raises(errors.DecodeRequiresPrefill):
-        world.session.decode(True)  # noqa: FBT003 # a token ID that is none
+        world.session.decode(True)  # noqa: FBT003 # what is no token ID
 
 
 def test_closed_session_closes_inside_another() -> None:

@@ -90,7 +90,7 @@ def test_one_token_decides_where_nothing_fits(session: object) -> None:
     prompt = zeros()
 
     with pytest.raises(PrefillRequiresEmpty):
-        session.prefill(prompt)  # type: ignore[attr-defined] # of the engine, or the model
+        session.prefill(prompt)  # type: ignore[attr-defined] # either the engine or the model
 
     assert prompt.n_read == 1
 
@@ -98,7 +98,7 @@ def test_one_token_decides_where_nothing_fits(session: object) -> None:
 @pytest.mark.parametrize("session", [World.empty().session, opened()])
 def test_honest_length_is_told(session: object) -> None:
     with pytest.raises(PromptTooLong) as refusal:
-        session.prefill(range(10**9))  # type: ignore[attr-defined] # of the engine, or the model
+        session.prefill(range(10**9))  # type: ignore[attr-defined] # either the engine or the model
 
     assert refusal.value.args == (10**9, 4)
 

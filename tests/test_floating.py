@@ -88,7 +88,7 @@ def test_gradient_beyond_the_largest_float_is_refused_without_a_warning() -> Non
     world = World.closed()
     gradients = ones_for(world.decoder.parameters)
     huge = np.full(2, np.longdouble("1e4000"))
-    gradients[1] = huge  # type: ignore[assignment] # a wider float, which fits nowhere
+    gradients[1] = huge  # type: ignore[assignment] # wider floats, which fit nowhere
     before = world.everything()
 
     with pytest.raises(OptimizerError):

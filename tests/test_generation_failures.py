@@ -88,7 +88,7 @@ def test_generation_refuses_a_temperature_that_no_float_can_hold(
     decoder: Decoder,
 ) -> None:
     tiny = Fraction(1, 10**400)
-    request = replace(LATER, mode=TopK(temperature=tiny, k=0))  # type: ignore[arg-type] # a real number
+    request = replace(LATER, mode=TopK(temperature=tiny, k=0))  # type: ignore[arg-type] # any real number will do
 
     _assert_refused(decoder, [0], request, InvalidTemperature, (tiny,))
 

@@ -35,7 +35,7 @@ CONFIG: Final = DecoderConfig(
 
 
 def seeded(make: Callable[[Random, DecoderConfig], T]) -> list[T]:
-    return [make(Random(seed), CONFIG) for seed in range(500)]  # noqa: S311 # no secret
+    return [make(Random(seed), CONFIG) for seed in range(500)]  # noqa: S311 # chooses tokens, keeps nothing secret
 
 
 def test_tokens_are_all_of_the_vocabulary() -> None:

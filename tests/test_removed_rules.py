@@ -35,11 +35,11 @@ SECOND_FAULTS: Final = {Struck(call, again=True) for call in FALLIBLE}
 
 
 class WithoutWornCounters(SessionMachine):
-    refuses_to_overflow_counters = None  # type: ignore[assignment] # a rule no longer
+    refuses_to_overflow_counters = None  # type: ignore[assignment] # the rule is gone
 
 
 class WithoutFaults(SessionMachine):
-    fail = None  # type: ignore[assignment] # a rule no longer
+    fail = None  # type: ignore[assignment] # the rule is gone
     fail_twice = None  # type: ignore[assignment] # likewise
     fail_from_then_on = None  # type: ignore[assignment] # likewise
 
@@ -53,7 +53,7 @@ def reached_by(machine: type[SessionMachine]) -> Census:
         return verdict
 
     run_state_machine_as_test(
-        lambda: machine(judged, configs()),  # type: ignore[arg-type] # as in hunting
+        lambda: machine(judged, configs()),  # type: ignore[arg-type] # takes any maker, as in hunting
         settings=SHORT,
     )
     return census

@@ -44,7 +44,7 @@ WALKS: Final = range(60)
 
 def walked(seed: int) -> tuple[Random, Model]:
     """A model after calls of every kind."""
-    rng, model = Random(seed), Model(CONFIG, VALUES)  # noqa: S311 # no secret
+    rng, model = Random(seed), Model(CONFIG, VALUES)  # noqa: S311 # chooses calls, keeps nothing secret
     for _ in range(3):
         calls = turns.anything(rng, model, 5)
         for call in (*turns.new_sessions(rng, model), *calls):
@@ -165,7 +165,7 @@ def test_sessions_decode_in_turn() -> None:
 
 def test_step_on_a_subset_holds_later_ones_to_it() -> None:
     model = Model(CONFIG, VALUES)
-    close, subset, train, *_ = turns.steps_on_a_subset(Random(1), model)  # noqa: S311 # no secret
+    close, subset, train, *_ = turns.steps_on_a_subset(Random(1), model)  # noqa: S311 # chooses calls, keeps nothing secret
     met = [refusal_of(model, call) for call in (close, subset, train)]
 
     assert met == ["", "", "ParameterSetChanged"]

@@ -29,7 +29,7 @@ def shown(value: object) -> str:
     """
     try:
         return cut(repr(value))
-    except Exception:  # noqa: BLE001 # an error must not hide behind its own sentence
+    except Exception:  # noqa: BLE001 # errors must not hide behind their own sentence
         kind = type(value).__name__
         if issubclass(type(value), int):
             return f"<{kind} of {int.bit_length(value)} bits>"  # type: ignore[arg-type] # one it is

@@ -79,7 +79,7 @@ def _flip_data(content: bytes, where: int, _: int) -> bytes:
 
 
 def _noise(content: bytes, where: int, what: int) -> bytes:
-    noise = Random(what).randbytes(where % 200)  # noqa: S311 # no secret
+    noise = Random(what).randbytes(where % 200)  # noqa: S311 # noise, and nobody's secret
     return noise + content[len(noise) :]
 
 

@@ -157,4 +157,4 @@ class World:
 
 @cache
 def _due(folder: Path) -> Answered:
-    return World(folder, Phase.PREFILLED)._answered()  # noqa: SLF001 # of the same class
+    return World(folder, Phase.PREFILLED)._answered()  # noqa: SLF001 # one class, two objects

@@ -10,7 +10,8 @@ from typing import Final
 from engine import Decoder, Parameter
 from engine.arrays import Array
 from properties.interrupts.scene import Arrange, Scene, each_refused, refused
-from properties.interrupts.world import NO_BLOCK, World, held, ones_for
+from properties.interrupts.world import NO_BLOCK, World, ones_for
+from properties.lives import held
 
 
 def _bind() -> Scene:

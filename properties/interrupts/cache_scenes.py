@@ -68,7 +68,7 @@ def _fill_spare() -> Scene:
 def _refused_fill_spare() -> Scene:
     world = World.prefilled()
     word: object = "seven"
-    return world.scene(each_refused(partial(world.cache.fill_spare, word)))  # type: ignore[arg-type] # is refused
+    return world.scene(each_refused(partial(world.cache.fill_spare, word)))  # type: ignore[arg-type] # what must be refused
 
 
 CACHE_SCENES: Final[Mapping[str, Arrange]] = {

@@ -10,7 +10,8 @@ from typing import Final
 
 from engine import AdamW, Parameter, load, save
 from properties.interrupts.scene import Arrange, Scene, refused
-from properties.interrupts.world import ADAMW, NO_BLOCK, World, held, ones_for
+from properties.interrupts.world import ADAMW, NO_BLOCK, World, ones_for
+from properties.lives import held
 
 
 class _Folder:

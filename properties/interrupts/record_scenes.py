@@ -61,7 +61,7 @@ def _parameter() -> Scene:
 
 
 def _refused_parameter() -> Scene:
-    made = partial(Parameter, "gain", ["one"])  # type: ignore[arg-type] # is refused
+    made = partial(Parameter, "gain", ["one"])  # type: ignore[arg-type] # what must be refused
     return Scene(each_refused(made))
 
 

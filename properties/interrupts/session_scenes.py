@@ -68,7 +68,7 @@ def _refused_decode() -> Scene:
     session = world.open_session
     refusals = each_refused(
         partial(session.decode, 3),
-        partial(session.decode, True),  # noqa: FBT003 # no token, though an integer
+        partial(session.decode, True),  # noqa: FBT003 # refused, though an integer
         partial(session.prefill, (0,)),
         partial(copy.copy, session),
     )

@@ -27,9 +27,9 @@ from properties.interrupts.world import (
     PROMPT,
     SEED,
     World,
-    held,
     ones_for,
 )
+from properties.lives import held
 
 _GREEDY: Final = GenerationRequest(mode=Greedy(), eos_token=None, max_new_tokens=2)
 _TOP_2: Final = GenerationRequest(

@@ -29,6 +29,7 @@ from engine import (
 )
 from engine.arrays import Array
 from properties.interrupts.scene import Scene
+from properties.lives import held
 
 SEED: Final = 38
 PROMPT: Final = (0, 1)
@@ -224,13 +225,6 @@ def _is_free(parameter: Parameter) -> bool:
 def ones_for(parameters: Iterable[Parameter]) -> list[Array]:
     """A gradient of ones for every parameter."""
     return [np.ones(parameter.value.shape) for parameter in parameters]
-
-
-def held(decoder: Decoder) -> tuple[tuple[str, bytes, int], ...]:
-    """Every parameter's name, bits and revision."""
-    return tuple(
-        (each.name, each.value.tobytes(), each.revision) for each in decoder.parameters
-    )
 
 
 def bits_of(output: StepOutput) -> tuple[bytes, int, int, int]:
