@@ -27,7 +27,7 @@ from properties.signals import hunt_signals, signals_table
 from properties.tables import calls_table
 from properties.threads import hunt_threads, threads_table
 
-OK, FOUND, UNUSABLE = 0, 1, 2
+OK, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
 
 T = TypeVar("T")
 
@@ -36,7 +36,11 @@ _Command: TypeAlias = Callable[[str, _Run, str], argparse.ArgumentParser]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code: 1 if a law is broken, 2 if unusable."""
+    """Run one command and return its exit code.
+
+    It is 1 if a law is broken, 2 if the command could not run or could not tell, and
+    130 if it was interrupted.
+    """
     options = _parser().parse_args(arguments)
     run: _Run = options.run
     try:
@@ -45,6 +49,12 @@ def main(arguments: Sequence[str]) -> int:
         notes: list[str] = getattr(failure, "__notes__", [])
         sys.stdout.write("\n".join((str(failure), *notes, "")))
         return FOUND
+    except OSError as error:  # such as a full disk, or a reader that has gone
+        sys.stderr.write(f"{error}\n")
+        return UNUSABLE
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from properties.__main__ import FOUND, OK, UNUSABLE, main
+from properties.__main__ import FOUND, INTERRUPTED, OK, UNUSABLE, main
 from properties.script import to_json
 from tests.broken_failures import makes_new_buffers_after_a_failed_prefill
 from tests.judged import GROWS, script_of
@@ -86,3 +86,27 @@ def test_sweeps_end_with_a_verdict(
 ) -> None:
     assert main(arguments) == OK
     assert verdict in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (KeyboardInterrupt(), INTERRUPTED, "interrupted\n"),
+        (BrokenPipeError("nobody reads"), UNUSABLE, "nobody reads\n"),
+    ],
+)
+def test_what_ends_a_command_is_no_broken_law(
+    error: BaseException,
+    code: int,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ended(n_signals: int) -> None:
+        del n_signals
+        raise error
+
+    monkeypatch.setattr("properties.__main__.hunt_signals", ended)
+
+    assert main(["signals"]) == code
+    assert capsys.readouterr().err == told
