@@ -53,23 +53,24 @@ class AdamWConfig:
 
 
 class Moment(NamedTuple):
-    """The two moments of one parameter, as row-major float64 bytes."""
+    """The two moments of one parameter, as row-major bytes of its dtype."""
 
     name: str
     shape: tuple[int, ...]
     first: bytes
     second: bytes
+    dtype: str = "float64"
 
     @classmethod
-    def zero(cls, name: str, shape: tuple[int, ...]) -> Self:
+    def zero(cls, name: str, shape: tuple[int, ...], dtype: str = "float64") -> Self:
         """The moments before the first step."""
-        zeros = np.zeros(shape).tobytes()
-        return cls(name, shape, zeros, zeros)
+        zeros = np.zeros(shape, dtype).tobytes()
+        return cls(name, shape, zeros, zeros, dtype)
 
     def arrays(self) -> tuple[Array, Array]:
         """First and second moment, in the parameter's shape."""
-        first: Array = np.ndarray(self.shape, np.float64, self.first)
-        second: Array = np.ndarray(self.shape, np.float64, self.second)
+        first: Array = np.ndarray(self.shape, self.dtype, self.first)
+        second: Array = np.ndarray(self.shape, self.dtype, self.second)
         return first, second
 
 

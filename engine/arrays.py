@@ -1,22 +1,27 @@
-"""Array aliases: rank and dtype in the type, axes in the comment."""
+"""Array aliases: rank and dtype in the type, axes in the comment.
+
+One decoder has one of two dtypes, and all of its arrays have that one.
+"""
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 _MOST_AXES: Final = 64  # of an array of NumPy's
 
-_Float64: TypeAlias = np.dtype[np.float64]
+DType: TypeAlias = Literal["float64", "float32"]
+Float: TypeAlias = np.float64 | np.float32
+_Floating: TypeAlias = np.dtype[Float]
 
-Array: TypeAlias = np.ndarray[tuple[int, ...], _Float64]  # any rank
-Vector: TypeAlias = np.ndarray[tuple[int], _Float64]  # (features,)
-Matrix: TypeAlias = np.ndarray[tuple[int, int], _Float64]  # (rows, features)
+Array: TypeAlias = np.ndarray[tuple[int, ...], _Floating]  # any rank
+Vector: TypeAlias = np.ndarray[tuple[int], _Floating]  # (features,)
+Matrix: TypeAlias = np.ndarray[tuple[int, int], _Floating]  # (rows, features)
 Heads: TypeAlias = np.ndarray[
-    tuple[int, int, int], _Float64
+    tuple[int, int, int], _Floating
 ]  # (heads, n_tokens, head_dim)
 Rotation: TypeAlias = np.ndarray[
-    tuple[int], np.dtype[np.complex128]
+    tuple[int], np.dtype[np.complex128 | np.complex64]
 ]  # (head_dim / 2,), one unit complex number a pair
 
 Numbers: TypeAlias = Array | Sequence[float] | Sequence[Sequence[float]]

@@ -1,5 +1,6 @@
 """``KVCache``: rows, and the evidence of what they were computed from."""
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from itertools import repeat
@@ -14,6 +15,7 @@ from engine.errors import (
     ParameterInStep,
 )
 from engine.evidence import Evidence
+from engine.floating import rounded
 from engine.kinds import require_kind
 from engine.lease import Lease
 from engine.occupants import run_inside
@@ -140,7 +142,7 @@ class KVCache:
 
         Raises:
             TypeError: the value is no real number; nothing changed.
-            OverflowError: no float is as large; nothing changed.
+            OverflowError: no float of the dtype is as large; nothing changed.
             SessionBusy: a call is inside the session; nothing changed.
         """
         run_inside((self._prefix.occupants,), self._fill_spare, value)
@@ -169,7 +171,13 @@ class KVCache:
         if not isinstance(value, Real):
             message = f"a row holds real numbers, not {type(value).__name__}"
             raise TypeError(message)
-        self._prefix.fill_spare(float(value))
+        number = float(value)
+        dtype = self._evidence.config.dtype
+        stored = rounded(number, dtype)
+        if math.isinf(stored) and not math.isinf(number):
+            message = f"no {dtype} is as large as {number}"
+            raise OverflowError(message)
+        self._prefix.fill_spare(stored)
 
     def _opened(
         self, made: list[DecoderSession], decoder: Decoder, probe: Probe | None

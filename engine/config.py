@@ -5,8 +5,11 @@ import operator
 from dataclasses import asdict, dataclass, fields
 from functools import partial, wraps
 from numbers import Real
-from typing import TYPE_CHECKING, Final, Never, TypeVar
+from typing import TYPE_CHECKING, Final, Never, TypeVar, get_args
 
+import numpy as np
+
+from engine.arrays import DType, Float
 from engine.errors import InvalidConfig
 
 if TYPE_CHECKING:
@@ -15,7 +18,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 MAX_STORAGE_BYTES: Final = 2**63 - 1
-_FLOAT64_BYTES: Final = 8
 _MAX_BITS: Final = 2048
 
 
@@ -84,7 +86,8 @@ class DecoderConfig:
     even width ``head_dim`` that share ``n_kv_heads`` key/value heads, ``d_ff`` features
     in the feed-forward network, ``n_layers`` blocks (0 is allowed) and ``capacity``
     positions. ``rope_base`` sets the rotary frequencies, ``rms_epsilon`` is added to
-    the mean square of a row that is normalized.
+    the mean square of a row that is normalized. ``dtype`` is that of every parameter,
+    row and value.
 
     Raises:
         InvalidConfig: a field is out of its domain; nothing was made.
@@ -99,6 +102,7 @@ class DecoderConfig:
     capacity: int
     rope_base: float
     rms_epsilon: float
+    dtype: DType = "float64"
 
     __reduce__ = rebuilt
     __setstate__ = refused_state
@@ -107,7 +111,8 @@ class DecoderConfig:
         for field in fields(self):
             self._normalize(field.name)
         self._require_divisible()
-        storage = self.n_layers * self.capacity * 2 * self.kv_width * _FLOAT64_BYTES
+        position_bytes = 2 * self.kv_width * np.dtype(self.dtype).itemsize
+        storage = self.n_layers * self.capacity * position_bytes
         if storage > MAX_STORAGE_BYTES:
             reason = f"the cache would need {storage} bytes, at most 2^63 - 1 fit"
             raise InvalidConfig("capacity", self.capacity, reason)
@@ -127,9 +132,19 @@ class DecoderConfig:
         """Query heads that read one key/value head."""
         return self.n_heads // self.n_kv_heads
 
+    @property
+    def float_type(self) -> type[Float]:
+        """What makes a number of the dtype."""
+        return np.float64 if self.dtype == "float64" else np.float32
+
     def _normalize(self, field: str) -> None:
-        """Keep plain ``int`` and ``float`` values only, so that equal is identical."""
+        """Keep plain values only, so that equal is identical."""
         given = getattr(self, field)
+        if field == "dtype":
+            if type(given) is not str or given not in get_args(DType):
+                reason = "must be 'float64' or 'float32'"
+                raise InvalidConfig(field, given, reason)
+            return
         if field not in {"rope_base", "rms_epsilon"}:
             minimum = 0 if field == "n_layers" else 1
             object.__setattr__(self, field, exact_int(field, given, minimum))

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from engine.arrays import Array
+from engine.arrays import Array, DType
 from engine.config import DecoderConfig
 from engine.errors import ParameterLayout
 from engine.errors.families import cut
@@ -45,7 +45,7 @@ class Decoder:
             name, reason = (
                 (parameter.name if is_one else "", "is surplus")
                 if slot is None
-                else (slot[0], _misfit(slot, parameter))
+                else (slot[0], _misfit(slot, config.dtype, parameter))
             )
             if reason:
                 raise ParameterLayout(index, name, reason)
@@ -70,8 +70,9 @@ class Decoder:
     def initialize(cls, config: DecoderConfig, rng: HasState) -> Self:
         """A decoder of new parameters: Xavier-uniform matrices, gains of 1.
 
-        One unit draw an element, row-major, in stable order. ``rng`` advances once the
-        whole decoder was made, and not before.
+        One unit draw an element, row-major, in stable order; matrices are computed in
+        binary64 and rounded once. ``rng`` advances once the whole decoder was made, and
+        not before.
 
         Raises:
             TypeError: an argument is of another kind; nothing was made or drawn.
@@ -86,11 +87,12 @@ class Decoder:
         parameters = []
         start = 0
         for name, shape in layout(config):
-            value: Array = np.ones(shape)
+            value: Array = np.ones(shape, config.dtype)
             if len(shape) > 1:
                 end = start + math.prod(shape)
                 bound = math.sqrt(6 / sum(shape))
-                value = (bound * (2 * units[start:end] - 1)).reshape(shape)
+                drawn = bound * (2 * units[start:end] - 1)
+                value = drawn.reshape(shape).astype(config.dtype, copy=False)
                 start = end
             parameters.append(Parameter(name, value))
         decoder = cls(config, parameters)
@@ -145,7 +147,9 @@ def _matrix_elements(config: DecoderConfig) -> int:
     return config.vocab_size * config.d_model + config.n_layers * block
 
 
-def _misfit(slot: tuple[str, tuple[int, ...]], parameter: Parameter | None) -> str:
+def _misfit(
+    slot: tuple[str, tuple[int, ...]], dtype: DType, parameter: Parameter | None
+) -> str:
     """Why a parameter does not fit its slot; empty if it does."""
     name, shape = slot
     if parameter is None:
@@ -154,14 +158,14 @@ def _misfit(slot: tuple[str, tuple[int, ...]], parameter: Parameter | None) -> s
         return f"is a {type(parameter).__name__}, not a Parameter"
     if parameter.name != name:
         return f"is named {cut(parameter.name)}"
-    return _misfit_value(parameter.value, shape)
+    return _misfit_value(parameter.value, shape, dtype)
 
 
-def _misfit_value(value: Array, shape: tuple[int, ...]) -> str:
+def _misfit_value(value: Array, shape: tuple[int, ...], dtype: DType) -> str:
     if value.shape != shape:
         return f"has the shape {value.shape}, not {shape}"
-    if value.dtype != np.float64:
-        return f"has the dtype {value.dtype}, not float64"
+    if value.dtype != np.dtype(dtype):
+        return f"has the dtype {value.dtype}, not {dtype}"
     if not np.isfinite(value).all():
         return "has a value that is not finite"
     return ""

@@ -12,7 +12,7 @@ from typing import Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from engine.arrays import Array, Vector
+from engine.arrays import Array, DType, Vector
 from engine.errors import NonFinite
 
 P = ParamSpec("P")
@@ -38,6 +38,12 @@ def raising(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def silently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function; values may become infinite or NaN without a warning."""
     return _SILENT.copy().run(function, *args, **kwargs)
+
+
+def rounded(number: float, dtype: DType) -> float:
+    """The nearest number of a dtype; infinite where none is as large."""
+    nearest: Array = silently(np.array, number, dtype)
+    return float(nearest)
 
 
 def is_surely_finite(values: Vector) -> bool:

@@ -66,7 +66,8 @@ class AdamW:
 
         Args:
             parameters: the same names at every step
-            gradients: one a parameter, of its shape
+            gradients: one a parameter, of its shape; an array whose dtype converts to
+                the parameter's without loss, or Python's numbers
 
         Returns:
             The number of steps taken.
@@ -145,40 +146,59 @@ def _exact_gradients(
     held: tuple[Held, ...],
     gradients: tuple[Array, ...],
 ) -> list[Array]:
-    """One float64 array a parameter, of its shape and finite."""
+    """One array a parameter, of its shape and dtype, and finite."""
     if len(gradients) != len(names):
         index = min(len(gradients), len(names))
         reason = f"there are {len(names)} parameters and {len(gradients)} gradients"
         raise GradientMismatch(index, "".join(names[index : index + 1]), reason)
-    shapes = {moment.name: moment.shape for moment in state.moments}
+    known = {moment.name: moment for moment in state.moments}
     exact: list[Array] = []
     for index, (name, value) in enumerate(zip(names, held, strict=True)):
-        gradient = silently(_exact, gradients[index], value.shape)
-        reason = _misfit(value, shapes.get(name, value.shape), gradient)
+        gradient = silently(_exact, gradients[index], value)
+        reason = _misfit(value, known.get(name), gradient)
         if reason:
             raise GradientMismatch(index, name, reason)
         exact.append(gradient)
     return exact
 
 
-def _exact(gradient: Array, shape: tuple[int, ...]) -> Array:
-    """Numbers as float64; what does not fit as it is, or as an array of one object."""
+def _exact(gradient: Array, value: Held) -> Array:
+    """Numbers as the dtype has them; what does not fit as it is, or as an object."""
     array = array_of(gradient)
     if array is None:
         return np.array(None)
+    # Python's numbers have no dtype of their own that could be narrowed.
+    if type(gradient) in {float, int, list, tuple} and array.dtype.kind in "fiu":
+        return array.astype(value.dtype)
     # An array may take no memory but for its copy, so what has no use is not copied.
-    is_number = array.dtype.kind in "fiu" and array.shape == shape
-    return array.astype(np.float64) if is_number else array
+    fits = array.shape == value.shape and _widens(array, value)
+    return array.astype(value.dtype) if fits else array
 
 
-def _misfit(value: Held, moment_shape: tuple[int, ...], gradient: Array) -> str:
-    """Why a gradient does not fit its parameter; empty if it does."""
-    if np.dtype(value.dtype) != np.float64:
-        return f"the parameter has the dtype {np.dtype(value.dtype)}, not float64"
-    if value.shape != moment_shape:
-        return f"the parameter has the shape {value.shape}, its moments {moment_shape}"
-    if gradient.dtype.kind not in "fiu":
-        return f"has the dtype {gradient.dtype}, not float64"
+def _widens(gradient: Array, value: Held) -> bool:
+    """Whether a gradient's numbers are numbers of the parameter's dtype too."""
+    return gradient.dtype.kind in "fiu" and np.can_cast(gradient.dtype, value.dtype)
+
+
+def _misfit(value: Held, moment: Moment | None, gradient: Array) -> str:
+    """Why a gradient or its parameter does not fit; empty if both do."""
+    return _misfit_parameter(value, moment) or _misfit_gradient(value, gradient)
+
+
+def _misfit_parameter(value: Held, moment: Moment | None) -> str:
+    dtype = np.dtype(value.dtype)
+    if dtype not in (np.float64, np.float32):
+        return f"the parameter has the dtype {dtype}, not float64 or float32"
+    if moment and value.shape != moment.shape:
+        return f"the parameter has the shape {value.shape}, its moments {moment.shape}"
+    if moment and dtype != moment.dtype:
+        return f"the parameter has the dtype {dtype}, its moments {moment.dtype}"
+    return ""
+
+
+def _misfit_gradient(value: Held, gradient: Array) -> str:
+    if not _widens(gradient, value):
+        return f"has the dtype {gradient.dtype}, not {np.dtype(value.dtype)}"
     if gradient.shape != value.shape:
         return f"has the shape {gradient.shape}, the parameter {value.shape}"
     if not np.isfinite(gradient).all():
@@ -202,13 +222,15 @@ def _updated(
         zip(names, held, gradients, strict=True)
     ):
         weight = value.array()
-        moment = known.get(name) or Moment.zero(name, value.shape)
+        dtype = weight.dtype.name
+        moment = known.get(name) or Moment.zero(name, value.shape, dtype)
         new = silently(adamw_update, config, powers, weight, moment.arrays(), gradient)
         if not np.isfinite(new).all():
             raise NonFiniteUpdate(index, name)
         weight, first, second = new
         replaced.append(Held.copy_of(weight, value.revision + 1))
-        moments.append(Moment(name, value.shape, first.tobytes(), second.tobytes()))
+        bits = first.tobytes(), second.tobytes()
+        moments.append(Moment(name, value.shape, *bits, dtype))
     after = AdamWSnapshot(
         config=config,
         step=state.step + 1,

@@ -64,7 +64,8 @@ class Prefix:
         # Without blocks the capacity has no bound, and there is nothing to store.
         capacity = config.capacity if config.n_layers else 0
         heads = (config.n_kv_heads, capacity, config.head_dim)
-        return cls(np.zeros((2, config.n_layers, *heads)), State(0, work))
+        storage: Array = np.zeros((2, config.n_layers, *heads), config.dtype)
+        return cls(storage, State(0, work))
 
     def copy(self) -> Self:
         """The same state and bits in storage of its own, with nobody inside."""

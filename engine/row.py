@@ -8,7 +8,7 @@ import numpy as np
 from engine.arrays import Array, Matrix, Rotation, Vector, read_only_copy
 from engine.config import DecoderConfig
 from engine.errors import NonFinite, StageFailed
-from engine.floating import is_surely_finite, raising, require_finite, silently
+from engine.floating import is_surely_finite, raising, require_finite, rounded, silently
 from engine.layers import (
     attention_scores,
     rms_norm,
@@ -36,9 +36,14 @@ class BlockWeights(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """A decoder's values as a row reads them."""
+    """A decoder's values as a row reads them.
+
+    ``epsilon`` is the configuration's, rounded to its dtype: what is 0 or infinite
+    there is so in a norm.
+    """
 
     config: DecoderConfig
+    epsilon: float
     embedding: Matrix
     blocks: tuple[BlockWeights, ...]
     final_norm: Vector
@@ -55,7 +60,8 @@ class Weights(NamedTuple):
         starts = range(1, len(values) - 1, size)
         blocks = tuple(BlockWeights(*ranked[at : at + size]) for at in starts)
         places = row_places(config.n_layers)
-        return cls(config, ranked[0], blocks, ranked[-1], places)
+        epsilon = rounded(config.rms_epsilon, config.dtype)
+        return cls(config, epsilon, ranked[0], blocks, ranked[-1], places)
 
 
 class Row:
@@ -86,11 +92,11 @@ class Row:
         """Compute stage by stage, giving each value in the order of ``row_places``."""
         weights = self.weights
         config = weights.config
-        epsilon = config.rms_epsilon
+        epsilon = weights.epsilon
         self.scores_formed = 0
         x: Vector = weights.embedding[self.token_id]
         yield x
-        unit = rotation(self.position, config.head_dim, config.rope_base)
+        unit = rotation(self.position, config.head_dim, config.rope_base, config.dtype)
         for block, rows in zip(weights.blocks, self.prefix.blocks, strict=True):
             normed = rms_norm(x, block.attention_norm, epsilon, self.position)
             yield normed

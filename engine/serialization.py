@@ -3,12 +3,13 @@
 Tensors are the parameters by name, and the optimizer's moments by name behind a prefix.
 What is no tensor is one JSON text under one key of the file's metadata: the library
 writes several keys in random order, and equal states are to give equal bytes. Python
-writes floats into JSON so that they are read back to the bit.
+writes floats into JSON so that they are read back to the bit. A dtype is written where
+it is not float64, so that files from before there were two are still what is written.
 """
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Final, Never, TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ _PARTS: Final = ("version", "config", "optimizer", "rng")
 _OPTIMIZER: Final = ("config", "step", "beta1_power", "beta2_power", "names")
 _FIRST: Final = "optimizer.first_moment."
 _SECOND: Final = "optimizer.second_moment."
+_DTYPES: Final = {"F64": "float64", "F32": "float32"}
 
 _Fields: TypeAlias = dict[str, object]
 
@@ -60,11 +62,21 @@ def serialized(
             tensors[_SECOND + moment.name] = second
     document = {
         "version": VERSION,
-        "config": asdict(decoder.config),
+        "config": _given(decoder.config),
         "optimizer": optimizer,
         "rng": None if rng is None else rng.state,
     }
     return save(tensors, {FORMAT: json.dumps(document)})
+
+
+def _given(config: DecoderConfig) -> _Fields:
+    """The fields that have no default, or another value than theirs."""
+    values = asdict(config)
+    return {
+        field.name: values[field.name]
+        for field in fields(config)
+        if values[field.name] != field.default
+    }
 
 
 def deserialized(
@@ -115,14 +127,19 @@ class _Reader:
         return self._fields("format", document, _PARTS)
 
     def decoder(self, value: object) -> Decoder:
-        names = [field.name for field in fields(DecoderConfig)]
-        given = self._fields("config", value, names)
+        known = fields(DecoderConfig)
+        names = [field.name for field in known if field.default is MISSING]
+        optional = [field.name for field in known if field.name not in names]
+        given = self._fields("config", value, names, optional)
         try:
             config = DecoderConfig(**given)  # type: ignore[arg-type] # the class judges
         except ConstructionError as error:
             self.reject("config", str(error), error)
         # Lazily: the first missing tensor ends it, however many blocks are announced.
-        parameters = (Parameter(name, self._take(name)) for name, _ in layout(config))
+        parameters = (
+            Parameter(name, self._take(name, config.dtype))
+            for name, _ in layout(config)
+        )
         try:
             return Decoder(config, parameters)
         except ParameterLayout as error:
@@ -175,16 +192,15 @@ class _Reader:
             or (names and not step)
         ):
             self.reject("optimizer", f"the names after {step} steps are {names!r}")
-        shapes = {
-            parameter.name: parameter.value.shape for parameter in decoder.parameters
-        }
-        return tuple(self._moment(name, shapes.get(name)) for name in names)
+        values = {parameter.name: parameter.value for parameter in decoder.parameters}
+        return tuple(self._moment(name, values.get(name)) for name in names)
 
-    def _moment(self, name: str, shape: tuple[int, ...] | None) -> Moment:
-        """The moments of one parameter; without a shape, the decoder has none of it."""
-        first = self._take(_FIRST + name)
-        second = self._take(_SECOND + name)
-        expected = first.shape if shape is None else shape
+    def _moment(self, name: str, value: Array | None) -> Moment:
+        """The moments of one parameter; without a value, the decoder has none of it."""
+        first = self._take(_FIRST + name, None if value is None else value.dtype.name)
+        dtype = first.dtype.name
+        second = self._take(_SECOND + name, dtype)
+        expected = first.shape if value is None else value.shape
         for prefix, array in ((_FIRST, first), (_SECOND, second)):
             if array.shape != expected:
                 reason = f"has the shape {array.shape}, not {expected}"
@@ -193,24 +209,38 @@ class _Reader:
                 self.reject(prefix + name, "has a value that is not finite")
         if (second < 0).any():
             self.reject(_SECOND + name, "has a negative value")
-        return Moment(name, expected, first.tobytes(), second.tobytes())
+        return Moment(name, expected, first.tobytes(), second.tobytes(), dtype)
 
-    def _take(self, name: str) -> Array:
-        """A tensor's array; the tensor is then no longer left to read."""
+    def _take(self, name: str, dtype: str | None) -> Array:
+        """A tensor's array, of one dtype or of any that there is.
+
+        The tensor is then no longer left to read.
+        """
         if name not in self.tensors:
             self.reject(name, "is missing")
         tensor = self.tensors.pop(name)
-        if tensor.dtype != "F64":
-            self.reject(name, f"has the dtype {tensor.dtype}, not F64")
+        expected = [tag for tag, each in _DTYPES.items() if dtype in {None, each}]
+        if tensor.dtype not in expected:
+            names = " or ".join(expected)
+            self.reject(name, f"has the dtype {tensor.dtype}, not {names}")
+        native = np.dtype(_DTYPES[tensor.dtype])
         try:
-            stored: Array = np.ndarray(tensor.shape, "<f8", tensor.data)
+            stored: Array = np.ndarray(
+                tensor.shape, native.newbyteorder("<"), tensor.data
+            )
         except ValueError as error:  # such as more than 64 dimensions
             self.reject(name, str(error), error)
-        return stored.astype(np.float64)  # the machine's own byte order
+        return stored.astype(native)  # the machine's own byte order
 
-    def _fields(self, part: str, value: object, names: Iterable[str]) -> _Fields:
-        """A JSON object with exactly these fields."""
+    def _fields(
+        self,
+        part: str,
+        value: object,
+        names: Iterable[str],
+        optional: Iterable[str] = (),
+    ) -> _Fields:
+        """A JSON object with exactly these fields, and perhaps optional ones."""
         expected = sorted(names)
-        if not isinstance(value, dict) or sorted(value) != expected:
+        if not isinstance(value, dict) or sorted({*value} - {*optional}) != expected:
             self.reject(part, f"is no object with exactly the fields {expected}")
         return value

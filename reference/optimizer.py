@@ -1,6 +1,7 @@
 """What an optimizer step must answer: its refusals, and AdamW's arithmetic in full."""
 
 from collections.abc import Container, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -38,25 +39,21 @@ class OptimizerModel:
         self._check_names(names)
         _check_gradients(names, weights, gradients)
         powers = self.powers[0] * self.betas[0], self.powers[1] * self.betas[1]
-        new = self._updated(names, weights, gradients, powers)
-        ends = np.cumsum([weight.size for weight in weights])
-        bad = np.flatnonzero(~np.isfinite(new).all(axis=0))
-        if bad.size:
-            index = int(np.searchsorted(ends, bad[0], side="right"))
-            raise errors.NonFiniteUpdate(index, names[index])
+        new = list(map(self._updated, names, weights, gradients, repeat(powers)))
+        for index, made in enumerate(new):
+            if not np.isfinite(made).all():
+                raise errors.NonFiniteUpdate(index, names[index])
         for parameter in parameters:
             if parameter in borrowed:
                 raise errors.ParameterBorrowed(parameter.name)
         for parameter in parameters:
             parameter.revision += 1
-        values = list[Array]()
-        self.n_steps, self.powers, self.moments = self.n_steps + 1, powers, {}
-        parts = np.split(new, ends[:-1], axis=1)
-        for name, weight, part in zip(names, weights, parts, strict=True):
-            value, first, second = (each.reshape(weight.shape) for each in part)
-            values.append(value)
-            self.moments[name] = first, second
-        return values
+        self.n_steps, self.powers = self.n_steps + 1, powers
+        self.moments = {
+            name: (first, second)
+            for name, (_, first, second) in zip(names, new, strict=True)
+        }
+        return [value for value, _, _ in new]
 
     def _check_names(self, names: list[str]) -> None:
         for index, name in enumerate(names):
@@ -68,27 +65,20 @@ class OptimizerModel:
     @np.errstate(all="ignore")  # the results are judged instead
     def _updated(
         self,
-        names: list[str],
-        weights: Sequence[Array],
-        gradients: Sequence[Array],
+        name: str,
+        weight: Array,
+        gradient: Array,
         powers: tuple[float, float],
-    ) -> Array:
-        """Values, first and second moments, (3, scalars of all parameters in order)."""
-        weight, gradient = _flat(weights), _flat(gradients)
-        first, second = np.zeros_like(weight), np.zeros_like(weight)
-        if self.moments:
-            first = _flat([self.moments[name][0] for name in names])
-            second = _flat([self.moments[name][1] for name in names])
+    ) -> tuple[Array, Array, Array]:
+        """One parameter's value, first and second moment, in its own dtype."""
+        gradient, zeros = gradient.astype(weight.dtype), np.zeros_like(weight)
+        first, second = self.moments.get(name, (zeros, zeros))
         first = first * self.betas[0] + gradient * (1 - self.betas[0])
         second = second * self.betas[1] + gradient * gradient * (1 - self.betas[1])
         mean, square = first / (1 - powers[0]), second / (1 - powers[1])
         change = self.rate * mean / (np.sqrt(square) + self.epsilon)
         value = weight - change - self.rate * self.decay * weight
-        return np.stack([value, first, second])
-
-
-def _flat(arrays: Sequence[Array]) -> Array:
-    return np.concatenate([np.ravel(each) for each in arrays])
+        return value, first, second
 
 
 def _check_gradients(
@@ -100,5 +90,7 @@ def _check_gradients(
         raise errors.GradientMismatch(index, name, "is missing or surplus")
     for index, (name, weight) in enumerate(zip(names, weights, strict=True)):
         gradient = gradients[index]
-        if gradient.shape != weight.shape or not np.isfinite(gradient).all():
+        widens = np.result_type(gradient, weight) == weight.dtype
+        alike = widens and gradient.shape == weight.shape
+        if not alike or not np.isfinite(gradient).all():
             raise errors.GradientMismatch(index, name, "does not fit, or not finite")

@@ -45,6 +45,7 @@ TINY: Final = DecoderConfig(
 )
 GROUPED: Final = replace(TINY, d_model=8, n_heads=4, n_kv_heads=2, d_ff=3, n_layers=2)
 NO_BLOCKS: Final = replace(TINY, n_layers=0)
+SINGLE: Final = replace(GROUPED, dtype="float32")
 
 CONFIGS: Final = {"tiny": TINY, "grouped": GROUPED, "no blocks": NO_BLOCKS}
 each_config: Final = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -63,6 +64,14 @@ def decoder_of(config: DecoderConfig = TINY) -> Decoder:
     return Decoder.initialize(config, SplitMix64(SEED))
 
 
+def widened(decoder: Decoder) -> Decoder:
+    """The same numbers in float64."""
+    config = replace(decoder.config, dtype="float64")
+    return decoder_with(
+        config, {each.name: each.value.astype("float64") for each in decoder.parameters}
+    )
+
+
 def decoder_with(config: DecoderConfig, weights: Mapping[str, Numbers]) -> Decoder:
     """A decoder of given weights; those not given stay as they were drawn."""
     drawn = decoder_of(config).parameters
@@ -73,13 +82,16 @@ def decoder_with(config: DecoderConfig, weights: Mapping[str, Numbers]) -> Decod
 def filled(config: DecoderConfig, values: Mapping[str, float]) -> Decoder:
     """As ``decoder_with``, each given weight filled with one number."""
     shapes = {each.name: each.value.shape for each in decoder_of(config).parameters}
-    weights = {name: np.full(shapes[name], value) for name, value in values.items()}
+    weights = {
+        name: np.full(shapes[name], value, config.dtype)
+        for name, value in values.items()
+    }
     return decoder_with(config, weights)
 
 
 def ones_for(parameters: Iterable[Parameter]) -> list[Array]:
     """A gradient of ones for every parameter."""
-    return [np.ones(parameter.value.shape) for parameter in parameters]
+    return [np.ones_like(parameter.value) for parameter in parameters]
 
 
 def step_once(decoder: Decoder) -> None:

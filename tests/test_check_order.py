@@ -16,12 +16,12 @@ NO_ROOM: Final = Work(token_forwards=MAX - len(PROMPT))
 NO_ROOM_AT_ALL: Final = Work(token_forwards=MAX)
 
 
-def other(world: World, replaced: int, **changes: int) -> Decoder:
+def other(world: World, replaced: int, **sizes: int) -> Decoder:
     """A decoder that shares all parameters but one, and perhaps not its sizes."""
     parameters = list(world.decoder.parameters)
     fresh = Parameter(parameters[replaced].name, parameters[replaced].value)
     parameters[replaced] = fresh
-    config = replace(world.decoder.config, **changes)
+    config = replace(world.decoder.config, **sizes)  # type: ignore[arg-type] # counts, none of them a dtype
     return Decoder.from_parameters(config, parameters)
 
 

@@ -172,7 +172,7 @@ def test_hunt_finds_the_smallest(
         hunt(tmp_path, Census(), length, AT["decode: token"])
 
 
-def trusts_shapes(reader: _Reader, name: str) -> Array:
+def trusts_shapes(reader: _Reader, name: str, _: str | None) -> Array:
     tensor = reader.tensors.pop(name)
     array: Array = np.ndarray(tuple(tensor.shape), "<f8", tensor.data)
     return array.copy()
@@ -234,8 +234,8 @@ def test_reader_that_rounds_is_rejected(
     content = saved(tmp_path / "whole")
     honest = _Reader._take
 
-    def rounded(reader: _Reader, name: str) -> Array:
-        return honest(reader, name) * (1 + 2.0**-52)
+    def rounded(reader: _Reader, name: str, dtype: str | None) -> Array:
+        return honest(reader, name, dtype) * (1 + 2.0**-52)
 
     monkeypatch.setattr(_Reader, "_take", rounded)
     with pytest.raises(Inconsistent):

@@ -48,7 +48,7 @@ def values_of(number: float, names: Sequence[str] = tuple(SHAPES)) -> list[Array
 
 def test_steps_are_the_engines() -> None:
     rng, optimizer, model = np.random.default_rng(38), AdamW(CONSTANTS), model_of()
-    values = [rng.normal(size=shape) for shape in SHAPES.values()]
+    values: list[Array] = [rng.normal(size=shape) for shape in SHAPES.values()]
     held = [Parameter(*each) for each in zip(SHAPES, values, strict=True)]
     parameters = named()
     for n_steps in range(1, 6):
