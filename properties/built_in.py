@@ -38,6 +38,7 @@ from properties.calls import (
     Train,
 )
 from properties.choices import request_of
+from properties.difference import Bits
 from properties.drawn import gradients, other_config, rebuilt_at, stepped
 from properties.subject import Answer, CacheView, Observation, Offer, Subject
 
@@ -80,10 +81,7 @@ class BuiltIn(Subject):
                 session = cache.bind(self._given(call), self._probe)
                 self.sessions[call.cache].append(session)
             case Step():
-                parameters = stepped(call, self.decoders[call.decoder].parameters)
-                shapes = tuple(parameter.value.shape for parameter in parameters)
-                n_steps = self.optimizer.step(parameters, gradients(call, shapes))
-                return Answer(n_steps=n_steps)
+                return Answer(n_steps=self._step(call))
             case Train():
                 return Answer(n_steps=self._train(call))
             case Generate():
@@ -149,7 +147,8 @@ class BuiltIn(Subject):
     def _values(self) -> tuple[bytes, tuple[int, ...]]:
         known = self._parameters()
         values = b"".join([parameter.value.tobytes() for parameter in known])
-        return values, tuple([parameter.revision for parameter in known])
+        bits = Bits.of(values, self.decoders[0].config.dtype)
+        return bits, tuple([parameter.revision for parameter in known])
 
     def _parameters(self) -> Iterable[Parameter]:
         """Each once: decoders share them."""
@@ -190,6 +189,13 @@ class BuiltIn(Subject):
                 except ParameterLayout:
                     return Decoder.initialize(config, SplitMix64(0))
 
+    def _step(self, call: Step) -> int:
+        decoder = self.decoders[call.decoder]
+        parameters = stepped(call, decoder.parameters)
+        shapes = tuple(parameter.value.shape for parameter in parameters)
+        given = gradients(call, shapes, decoder.config.dtype)
+        return self.optimizer.step(parameters, given)
+
     def _train(self, call: Train) -> int:
         decoder = self.decoders[call.decoder]
         _, self._gradients = loss_and_gradients(decoder, call.tokens, call.targets)
@@ -205,7 +211,7 @@ class BuiltIn(Subject):
 
 def _view(cache: KVCache) -> CacheView:
     length, work, evidence, bits = cache.snapshot()
-    return CacheView(length, work, bits, evidence)
+    return CacheView(length, work, Bits.of(bits, evidence.config.dtype), evidence)
 
 
 def _answer(output: StepOutput) -> Answer:

@@ -14,8 +14,9 @@ from engine import (
     SplitMix64,
     TopK,
 )
+from properties.allowed import Allowed
 from properties.calls import Generate
-from properties.tolerance import bound_of
+from properties.replayed import Replayed
 from reference import Replay
 from reference.generation import generate_by_reading
 from reference.replay import Reals
@@ -62,7 +63,7 @@ def request_of(call: Generate) -> GenerationRequest:
 
 
 def due_generation(
-    read: Callable[[tuple[int, ...], tuple[int, ...]], Replay],
+    read: Callable[[tuple[int, ...], tuple[int, ...]], Replayed],
     config: DecoderConfig,
     call: Generate,
     guess: tuple[int, ...],
@@ -78,7 +79,7 @@ def due_generation(
     Raises:
         Exception: the refusal that is due, or whatever ``read`` raises.
     """
-    seen = list[Reals]()
+    seen = list[Allowed]()
     can_be = len(guess) <= config.capacity and all(
         0 <= token_id < config.vocab_size for token_id in guess
     )
@@ -86,8 +87,9 @@ def due_generation(
     def replayed(history: tuple[int, ...]) -> Replay:
         ahead = guess if can_be and guess[: len(history)] == history else history
         known = read(history, ahead)
-        seen.append(known.logits[len(history) - 1])
-        return replace(known, logits=known.logits[: len(history)])
+        length = len(history)
+        seen.append(known.due.logits(length))
+        return replace(known.replay, logits=known.replay.logits[:length])
 
     rng, request = SplitMix64(call.rng_state), request_of(call)
     made = generate_by_reading(replayed, config, call.prompt, request, rng)
@@ -95,14 +97,13 @@ def due_generation(
 
 
 def _judged(
-    made: Generation, seen: Sequence[Reals], request: GenerationRequest, state: int
+    made: Generation, seen: Sequence[Allowed], request: GenerationRequest, state: int
 ) -> DueGeneration:
     """How far the generation is sure, by the logits that were seen."""
-    widest = max((bound_of(logits) for logits in seen), default=0.0)
     heat = request.mode.temperature if isinstance(request.mode, TopK) else 1.0
-    bound = 2 * widest / heat  # of a share, whose exponent is off by so much
+    bound = max((_share_bound(logits, heat) for logits in seen), default=0.0)
     sure = [
-        margin(logits, request, step, bound) > bound_of(logits)
+        margin(logits.due, request, step, bound) > 2 * float(logits.bound.max())
         for logits, step in zip(seen, made.steps, strict=True)
     ]
     return DueGeneration(
@@ -111,6 +112,17 @@ def _judged(
         n_sure=[*sure, False].index(False),
         interval_bound=bound,
     )
+
+
+def _share_bound(logits: Allowed, heat: float) -> float:
+    """How far the end of an interval may be off.
+
+    A share follows its exponent, the difference of two logits that are off by the
+    bound and are rounded; and all shares are rounded, and added up.
+    """
+    unit = float(np.finfo(np.float64).eps)
+    rounded = logits.bound + 2 * unit * np.abs(logits.due)
+    return 2 * float(rounded.max()) / heat + unit * (len(logits.due) + 8)
 
 
 def margin(

@@ -2,12 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from engine.arrays import Array
 
-_WORD = np.dtype(np.uint64)
+
+
+class Bits(bytes):
+    """The bits of numbers, and of which dtype these are."""
+
+    dtype: str = "float64"
+
+    @classmethod
+    def of(cls, numbers: bytes, dtype: str) -> Self:
+        """Bits that compare as bytes do."""
+        bits = cls(numbers)
+        bits.dtype = dtype
+        return bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +59,16 @@ def unlike_bits(where: str, due: Array | None, came: Array | None) -> Difference
 
 def bits_of(array: Array | None) -> bytes:
     """Every bit of an array; none of nothing."""
-    return b"" if array is None else array.tobytes()
+    return b"" if array is None else Bits.of(array.tobytes(), array.dtype.str)
 
 
 def _unlike_bits(where: str, due: bytes, came: bytes) -> Difference:
     """The first number that differs, or all that was raised instead of numbers."""
-    if len(due) != len(came) or len(due) % _WORD.itemsize:
+    dtype = np.dtype(due.dtype if isinstance(due, Bits) else np.float64)
+    if len(due) != len(came) or len(due) % dtype.itemsize:
         return Difference(where=where, due=due, came=came)
-    words = np.frombuffer(due, _WORD) != np.frombuffer(came, _WORD)
-    index = int(np.flatnonzero(words)[0])
-    numbers = (float(np.frombuffer(bits)[index]) for bits in (due, came))
+    words = (np.frombuffer(bits, f"u{dtype.itemsize}") for bits in (due, came))
+    index = int(np.flatnonzero(np.not_equal(*words))[0])
+    numbers = (float(np.frombuffer(bits, dtype)[index]) for bits in (due, came))
     first, second = numbers
     return Difference(where=f"{where}, number {index}", due=first, came=second)

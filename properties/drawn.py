@@ -10,49 +10,66 @@ from typing import Final, TypeVar
 import numpy as np
 
 from engine import Decoder, DecoderConfig, InvalidConfig, SplitMix64
-from engine.arrays import Array
+from engine.arrays import Array, DType, Float
 from properties.calls import Changes, Flaw, Step
 from properties.script import ScriptRejected, Weights
 
 T = TypeVar("T")
 
-_SQUARE_OVERFLOWS: Final = 1e200
+_SQUARE_OVERFLOWS: Final = 0.65  # this power of the largest float
 _MAX_NUMBERS: Final = 2**27
 
 
 @lru_cache(maxsize=64)
 def initial_weights(config: DecoderConfig, weights: Weights) -> Mapping[str, Array]:
-    """Values by name, in stable order.
+    """Values by name, in stable order and the configuration's dtype.
 
     Raises:
-        ScriptRejected: they or a cache would not fit into a gigabyte.
+        ScriptRejected: they or a cache would not fit into a gigabyte, one is not
+            finite, or there is no such parameter.
     """
     _require_size(config)
     rng = SplitMix64(weights.seed)
     drawn = Decoder.initialize(config, rng).weights
+    factors = dict(weights.factors)
+    if unknown := factors.keys() - drawn.keys():
+        raise ScriptRejected(f"there is no parameter {min(unknown)}")
     for name, value in drawn.items():
+        wide: Array = value.astype(np.float64)
+        factor = factors.get(name, 1.0)
         if value.ndim > 1:
-            drawn[name] = weights.scale * value
+            factor *= weights.scale
         elif weights.gain_spread:
             units = rng.units(value.size)
-            drawn[name] = 1 + weights.gain_spread * (2 * units - 1)
+            wide = 1 + weights.gain_spread * (2 * units - 1)
+        drawn[name] = _finite(name, factor * wide, value.dtype)
     return MappingProxyType(drawn)
 
 
+@np.errstate(over="ignore")  # what overflows is rejected
+def _finite(name: str, value: Array, dtype: np.dtype[Float]) -> Array:
+    array: Array = value.astype(dtype)
+    if not np.isfinite(array).all():
+        raise ScriptRejected(f"{name} has a value that is not finite")
+    return array
+
+
 @lru_cache(maxsize=64)
-def gradients(step: Step, shapes: tuple[tuple[int, ...], ...]) -> tuple[Array, ...]:
+def gradients(
+    step: Step, shapes: tuple[tuple[int, ...], ...], dtype: DType = "float64"
+) -> tuple[Array, ...]:
     """One a parameter of these shapes, all in ± scale, but for the flaw."""
     rng, flaw = SplitMix64(step.seed), step.flaw
-    made = [
+    made: list[Array] = [
         step.scale * (2 * rng.units(math.prod(shape)) - 1).reshape(shape)
         for shape in shapes
     ]
     if flaw is not None:
-        _spoil(made, flaw)
-    return tuple(made)
+        _spoil(made, flaw, float(np.finfo(dtype).max) ** _SQUARE_OVERFLOWS)
+    return tuple([each.astype(dtype) for each in made])
 
 
-def _spoil(made: list[Array], flaw: Flaw) -> None:
+def _spoil(made: list[Array], flaw: Flaw, large: float) -> None:
     match flaw.kind:
         case "missing":
             made.pop()
@@ -63,7 +80,7 @@ def _spoil(made: list[Array], flaw: Flaw) -> None:
         case "nan":
             made[flaw.index].flat[-1] = math.nan
         case "overflow":
-            made[flaw.index].flat[-1] = _SQUARE_OVERFLOWS
+            made[flaw.index].flat[-1] = large
         case "duplicate" | "subset":
             pass  # is of the parameters, and these are gradients of what was chosen
 

@@ -17,10 +17,11 @@ from properties.points import Point
 from properties.reading import FaultComes, Reading
 from properties.rehearsal import Planned
 from properties.script import Fault
+from properties.settling import settled
 from properties.subject import Answer, Subject
 from reference.session import check_training
 
-_HUGE: Final = 1e30
+_HUGE: Final = 0.1  # this power of the largest float
 _UNFORESEEN: Final = (Stage.LOSS, Stage.GRADIENT)
 
 OracleOf: TypeAlias = Callable[[DecoderConfig, Mapping[str, Array]], Oracle]
@@ -56,13 +57,14 @@ class Expectation:
 
         Args:
             planned: the call that was made
-            came: its answer, for what is no law: gradients, and a guess of tokens
+            came: its answer, for what is no law: gradients, a guess of tokens, and
+                what becomes of numbers at the edge of overflow
             oracle: of the cache in focus
         """
         try:
             match planned.call:
                 case Prefill() | Decode():
-                    self._extend(planned, oracle)
+                    self._extend(planned, came, oracle)
                 case Generate():
                     return self._generate(planned, planned.call, came)
                 case Train():
@@ -75,14 +77,26 @@ class Expectation:
             return Due(error=error)
         return Due()
 
-    def _extend(self, planned: Planned, oracle: Oracle) -> None:
+    def _extend(
+        self, planned: Planned, came: Answer | BaseException, oracle: Oracle
+    ) -> None:
         """The rules first, then the arithmetic: what cannot be computed is not held."""
         kept = self._model.caches[planned.cache]
         content = kept.content
         self._model.perform(planned.call)
-        reading = Reading(oracle, kept.config, content.length, planned.fault)
+        history, start = kept.content.history, content.length
+
+        def read() -> None:
+            reading = Reading(oracle, kept.config, start, planned.fault)
+            reading.read(history, planned.ahead)
+
         try:
-            reading.read(kept.content.history, planned.ahead)
+            settled(
+                came,
+                read,
+                lambda failure: oracle.can_fail(history, start, failure),
+                lambda: oracle.can_pass(history),
+            )
         except (StageFailed, FaultComes):
             kept.content = content
             raise
@@ -97,13 +111,23 @@ class Expectation:
         if isinstance(came, Answer) and came.generation is not None:
             guess += came.generation.generated[:-1]
         oracle = self._oracle_for(call)
+        read_last = guess
 
         def made(call: Generate, fault: Fault | None) -> DueGeneration:
-            read = Reading(oracle, config, 0, fault).read
-            return due_generation(read, config, call, guess)
+            nonlocal read_last
+            reading = Reading(oracle, config, 0, fault)
+            try:
+                return due_generation(reading.read, config, call, guess)
+            finally:
+                read_last = reading.history
 
         try:
-            generation = made(call, planned.fault)
+            generation = settled(
+                came,
+                lambda: made(call, planned.fault),
+                lambda failure: oracle.can_fail(read_last, 0, failure),
+                lambda: oracle.can_pass(guess),
+            )
         except FaultComes as fault:
             begun = call.model_copy(update={"max_new_tokens": fault.n_read})
             if made(begun, None).is_sure:
@@ -117,10 +141,18 @@ class Expectation:
         config = self._model.decoders[call.decoder].config
         check_training(config, call.tokens, call.targets)
         tokens = tuple(map(int, call.tokens))
-        replayed = self._oracle_for(call).replay_whole(tokens)
-        # What a loss of huge logits or its gradient may be needs a differentiation, and
+        oracle = self._oracle_for(call)
+        replayed = settled(
+            came,
+            lambda: oracle.replay_whole(tokens),
+            lambda failure: oracle.can_fail_whole(tokens, failure),
+            lambda: oracle.can_pass(tokens),
+        )
+        # What a loss or a gradient of huge numbers may be needs a differentiation, and
         # the only one there is is the engine's: there both verdicts are right.
-        is_huge = np.abs(replayed.logits).max() > _HUGE
+        huge = float(np.finfo(config.float_type).max) ** _HUGE
+        with np.errstate(over="ignore"):
+            is_huge = replayed.reach > huge
         if is_huge and isinstance(came, StageFailed) and came.stage in _UNFORESEEN:
             raise came
         self._model.perform(call, self._subject.gradients())

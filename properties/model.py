@@ -1,6 +1,7 @@
 """A script's calls on the model: what each must be answered, and what it changes."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict
 from functools import lru_cache
 from typing import TypeVar
@@ -25,6 +26,7 @@ from properties.calls import (
 )
 from properties.drawn import gradients, other_config, rebuilt_at, stepped
 from properties.script import LARGE_STEP, ScriptRejected
+from properties.stepping import StepBounds, step_bounds
 from reference.optimizer import OptimizerModel
 from reference.session import (
     CacheModel,
@@ -43,6 +45,7 @@ class Model:
     Attributes:
         values: of every parameter
         weights_of: by cache, the values that its rows are computed from
+        step_bounds: by how much what the last step made may be missed, by parameter
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class Model:
         self.caches: list[CacheModel] = []
         self.weights_of: list[Mapping[str, Array]] = []
         self.optimizer = OptimizerModel(**_constants(optimizer))
+        self.step_bounds: Mapping[ParameterModel, StepBounds] = {}
         self.perform(NewCache())
         self.perform(Bind())
 
@@ -87,9 +91,10 @@ class Model:
             case Prefill() | Decode() | Reset() | Close():
                 self._perform_on_session(call)
             case Step():
-                parameters = stepped(call, self._decoder(call.decoder).parameters)
+                made = self._decoder(call.decoder)
+                parameters = stepped(call, made.parameters)
                 shapes = tuple(self.values[each].shape for each in parameters)
-                self._step(parameters, gradients(call, shapes))
+                self._step(parameters, gradients(call, shapes, made.config.dtype))
             case Train(tokens=tokens, targets=targets):
                 trained = self._decoder(call.decoder)
                 check_training(trained.config, tokens, targets)
@@ -145,7 +150,12 @@ class Model:
         weights = [self.values[each] for each in chosen]
         bound = [each for each in self.caches if each.is_bound]
         borrowed = {parameter for each in bound for parameter in each.parameters}
+        before = copy(self.optimizer)
         values = self.optimizer.step(chosen, weights, given, borrowed)
+        self.step_bounds = {
+            parameter: step_bounds(before, parameter.name, weight, gradient)
+            for parameter, weight, gradient in zip(chosen, weights, given, strict=True)
+        }
         self.values.update(zip(chosen, values, strict=True))
 
     def _rebuilt(self, decoder: int, rebuilt: Sequence[int]) -> DecoderModel:

@@ -11,15 +11,14 @@ import numpy as np
 
 from engine import DecoderConfig, LayerRows, StageFailed
 from engine.arrays import Array, Vector
+from properties.allowed import Allowed
 from properties.calls import Call, Decode, Generate, Prefill
 from properties.choices import DueGeneration
 from properties.model import Model
 from properties.oracle import LoneRun, Oracle
 from properties.points import Point
+from properties.replayed import Replayed
 from properties.subject import Answer, Observation, Subject
-from properties.tolerance import share_of_bound
-from reference import Replay
-from reference.replay import Reals
 from reference.session import CacheModel, Content
 
 NOTHING: Final = 0.0
@@ -164,7 +163,7 @@ class Moment:
         return self.content.history == self.ahead
 
     @cached_property
-    def replayed(self) -> Replay:
+    def replayed(self) -> Replayed:
         """A replay that begins with the history."""
         return self.oracle.replay(self.content.history, self.ahead)
 
@@ -173,14 +172,13 @@ class Moment:
         """The largest difference of the logits, as a share of the bound."""
         known, key = self.oracle.errors, (self.content.history, self.ahead, self.bits)
         if key not in known:
-            known[key] = share_of_bound(self.newest, self.logits)
+            known[key] = self.newest.share(self.logits)
         return known[key]
 
     @property
-    def newest(self) -> Reals:
-        """The logits that are due, within the bound."""
-        newest: Reals = self.replayed.logits[self.content.length - 1]
-        return newest
+    def newest(self) -> Allowed:
+        """The logits that are due."""
+        return self.replayed.due.logits(self.content.length)
 
     @cached_property
     def rows(self) -> Sequence[LayerRows]:

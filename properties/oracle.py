@@ -1,15 +1,17 @@
 """What one decoder's tokens amount to: by replay, and on a fresh engine by itself."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from engine import DecoderConfig, LayerRows, StageFailed
 from engine.arrays import Array
 from properties.calls import Call, Decode, Prefill
 from properties.difference import bits_of
+from properties.edges import Edges
+from properties.replayed import Replayed, wider_than
 from properties.script import LARGE_STEP
 from properties.subject import Make, Offer
-from reference import Replay, replay
 
 
 class LoneRun(NamedTuple):
@@ -43,12 +45,12 @@ class Oracle:
         self._make = make
         self._config = config
         self._weights = weights
-        self._replays: dict[tuple[int, ...], Replay | StageFailed] = {}
+        self._replays: dict[tuple[int, ...], Replayed | StageFailed] = {}
         self.errors: dict[tuple[tuple[int, ...], tuple[int, ...], bytes], float] = {}
         self.sound = set[tuple[tuple[int, ...], tuple[bytes, ...]]]()
         self._runs: dict[tuple[tuple[int, ...], int, float], LoneRun] = {}
 
-    def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replay:
+    def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replayed:
         """A replay whose first positions are those of the history.
 
         No position sees a later one, so a replay of more tokens has them too: what is
@@ -62,7 +64,7 @@ class Oracle:
             raise failing[1]
         if ahead[: len(history)] == history:
             known = self._remembered(ahead)
-            if isinstance(known, Replay):
+            if isinstance(known, Replayed):
                 return known
         return self.replay_whole(history)
 
@@ -70,8 +72,10 @@ class Oracle:
         self, history: tuple[int, ...], ahead: tuple[int, ...]
     ) -> tuple[int, StageFailed] | None:
         """The first position that cannot be computed, and how it fails."""
+        if isinstance(self._replays.get(history), Replayed):
+            return None
         begins_so = ahead[: len(history)] == history
-        if begins_so and isinstance(self._remembered(ahead), Replay):
+        if begins_so and isinstance(self._remembered(ahead), Replayed):
             return None
         for position in range(len(history)):
             known = self._remembered(history[: position + 1])
@@ -79,7 +83,7 @@ class Oracle:
                 return position, known
         return None
 
-    def replay_whole(self, tokens: tuple[int, ...]) -> Replay:
+    def replay_whole(self, tokens: tuple[int, ...]) -> Replayed:
         """A replay that goes stage by stage through all rows, as a loss does.
 
         Raises:
@@ -92,7 +96,30 @@ class Oracle:
 
     def can_replay(self, tokens: tuple[int, ...]) -> bool:
         """Whether no stage fails on the way; of no tokens, none does."""
-        return not tokens or isinstance(self._remembered(tokens), Replay)
+        return not tokens or isinstance(self._remembered(tokens), Replayed)
+
+    def can_fail(self, history: tuple[int, ...], start: int, came: StageFailed) -> bool:
+        """Whether it depends on rounding that rows from a position on fail so."""
+        place = came.stage, came.layer
+        edges = self._edges
+        return edges is not None and edges.can_fail(history, start, place)
+
+    def can_fail_whole(self, tokens: tuple[int, ...], came: StageFailed) -> bool:
+        """The same stage by stage through all rows."""
+        place = came.stage, came.layer
+        edges = self._edges
+        return edges is not None and edges.can_fail_whole(tokens, place)
+
+    def can_pass(self, history: tuple[int, ...]) -> bool:
+        """Whether it depends on rounding that rows fail; from now on, they do not."""
+        wider = wider_than(self._config)
+        edges = self._edges
+        if wider is None or edges is None or not edges.can_pass(history):
+            return False
+        self._replays[history] = Replayed.in_dtype(
+            self._config, self._weights, history, wider
+        )
+        return True
 
     def lone(self, tokens: tuple[int, ...], n_prompt: int, spare: float) -> LoneRun:
         """A fresh engine that reads a prompt and decodes the rest, and nothing else.
@@ -107,10 +134,17 @@ class Oracle:
             self._runs[key] = self._run(tokens, n_prompt, spare)
         return self._runs[key]
 
-    def _remembered(self, tokens: tuple[int, ...]) -> Replay | StageFailed:
+    @cached_property
+    def _edges(self) -> Edges | None:
+        """None where no wider dtype tells."""
+        wider = wider_than(self._config)
+        return None if wider is None else Edges(self._config, self._weights, wider)
+
+    def _remembered(self, tokens: tuple[int, ...]) -> Replayed | StageFailed:
         if tokens not in self._replays:
             try:
-                self._replays[tokens] = replay(self._config, self._weights, tokens)
+                replayed = Replayed.of(self._config, self._weights, tokens)
+                self._replays[tokens] = replayed
             except StageFailed as failure:
                 self._replays[tokens] = failure
         return self._replays[tokens]

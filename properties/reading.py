@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from engine import DecoderConfig
 from properties.oracle import Oracle
 from properties.points import Point, points_before, points_between
+from properties.replayed import Replayed
 from properties.script import Fault
-from reference import Replay
 
 
 @dataclass(eq=False)
@@ -25,6 +25,9 @@ class Reading:
         config: its configuration
         length: what is held before the call
         fault: what is planned for the call
+
+    Attributes:
+        history: the one that was asked for last
     """
 
     def __init__(
@@ -36,14 +39,16 @@ class Reading:
         self._fault = fault
         self._n_passed = 0
         self._n_read = 0
+        self.history: tuple[int, ...] = ()
 
-    def read(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replay:
+    def read(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replayed:
         """The replay of a longer history, as ``Oracle.replay`` gives it.
 
         Raises:
             FaultComes: the fault comes on the way, and before any failure.
             StageFailed: a row cannot be computed.
         """
+        self.history = history
         if self._fault is not None:
             self._meet(self._fault, history, ahead)
         replayed = self._oracle.replay(history, ahead)

@@ -22,12 +22,14 @@ LARGE_STEP: Final = AdamWConfig(
 class Weights(Record):
     """Weights by seed: matrices are Xavier-uniform times ``scale``.
 
-    Gains are uniform in 1 ± ``gain_spread``.
+    Gains are uniform in 1 ± ``gain_spread``. Each of the ``factors`` is of one
+    parameter, by name.
     """
 
     seed: Word
     scale: Annotated[float, Field(gt=0, le=1e300)] = 1.0
     gain_spread: Annotated[float, Field(ge=0)] = 0.0
+    factors: tuple[tuple[str, float], ...] = ()
 
 
 FaultKind: TypeAlias = Literal[

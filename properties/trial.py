@@ -177,12 +177,13 @@ class Trial:
             self._foul(len(self.model.caches) - 1)
 
     def _adopt_weights(self) -> None:
-        """Go on from the engine's values, so that rounding does not add up."""
+        """Go on from the engine's values and moments: rounding must not add up."""
         for decoder, values in zip(
             self.model.decoders, self._subject.weights(), strict=True
         ):
             for parameter in decoder.parameters:
                 self.model.values[parameter] = values[parameter.name]
+        self.model.optimizer.moments = dict(self._subject.moments())
 
     def _own_decode(self, planned: Planned) -> Iterator[Planned]:
         """After a refusal or a reset a decode, where that is refused and so no trace.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import DecoderSession, KVCache, RequestError, StepOutput
-from engine.arrays import Rotation, Vector
+from engine.arrays import DType, Rotation, Vector
 from engine.decoder import Decoder
 from engine.errors import CacheFull
 from engine.layers import rotation
@@ -18,6 +18,10 @@ from engine.sampling import Choice, choose
 from engine.splitmix import SplitMix64
 from engine.stages import Probe
 from properties.calls import Bind, Close, Decode, Generate, Prefill, Reset
+from properties.chapter import CONFIG
+from properties.drawn import initial_weights
+from properties.replayed import Replayed
+from properties.script import Weights
 from tests.witness import ULP, Witness, with_logits
 
 GROWS = (Prefill(prompt=(0, 1)), Decode(token_id=2))
@@ -32,11 +36,23 @@ def rounds_logits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("engine.session.StepOutput", output)
 
 
+def misses_by_more_than_a_bound(patch: pytest.MonkeyPatch) -> None:
+    """Though by less than two computations may be apart."""
+    weights = initial_weights(CONFIG, Weights(seed=38, gain_spread=0.5))
+    miss = 1.5 * Replayed.of(CONFIG, weights, (0, 1)).bounds.logits[1]
+
+    def output(logits: Vector, position: int, length: int, scores: int) -> StepOutput:
+        missed = logits + miss if position == 1 else logits
+        return StepOutput(missed, position, length, scores)
+
+    patch.setattr("engine.session.StepOutput", output)
+
+
 def rotates_one_further(patch: pytest.MonkeyPatch) -> None:
     """Logits cannot see it: only differences of positions matter to them."""
 
-    def shifted(position: int, head_dim: int, base: float) -> Rotation:
-        return rotation(position + 1, head_dim, base)
+    def shifted(position: int, head_dim: int, base: float, dtype: DType) -> Rotation:
+        return rotation(position + 1, head_dim, base, dtype)
 
     patch.setattr("engine.row.rotation", shifted)
 
@@ -196,6 +212,7 @@ ANSWERS = (
     Witness("P4", touches_up_the_first_row, GROWS),
     Witness("P5", minds_what_is_spare, GROWS),
     Witness("P6", chooses_the_second_best, (Generate(prompt=(0,)),)),
+    Witness("P7", misses_by_more_than_a_bound, GROWS[:1]),
     Witness("S1", tells_the_next_position, GROWS),
     Witness("S2", is_full_one_row_early, GROWS),
     Witness("S3", zeroes_rows_in_a_reset, (*GROWS, Reset())),

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import pytest
 
 from engine import Decoder, DecoderConfig, Generation, GenerationRequest, SplitMix64
-from reference import generate_by_replay, replay
-from reference.replay import Real, Reals, Weights
+from reference import Replay, generate_by_replay, replay
+from reference.replay import Real, Reals, Record, Weights
 
 Generate: TypeAlias = Callable[
     [Decoder, list[int], GenerationRequest, SplitMix64], Generation
@@ -53,6 +54,25 @@ def replayed_loss(
         shifted = row - row.max()
         total += np.log(np.exp(shifted).sum()) - shifted[target_id]
     return total / dtype(len(target_ids))
+
+
+def counted_replays(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The tokens of every replay in the engine's dtype, from now on."""
+    replayed = list[tuple[int, ...]]()
+
+    def counted(
+        config: DecoderConfig,
+        weights: Weights,
+        tokens: tuple[int, ...],
+        dtype: type[Real],
+        record: Record = lambda place, value: None,  # noqa: ARG005 # nobody asks
+    ) -> Replay:
+        if dtype is config.float_type:
+            replayed.append(tokens)
+        return replay(config, weights, tokens, dtype, record)
+
+    monkeypatch.setattr("properties.replayed.replay", counted)
+    return replayed
 
 
 def replayed_generation(

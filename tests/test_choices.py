@@ -1,6 +1,7 @@
 """Which choices of a generation rounding cannot decide."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -22,12 +23,11 @@ from properties.calls import Generate, Sampling
 from properties.choices import due_generation, margin, request_of
 from properties.drawn import initial_weights
 from properties.oracle import Oracle
+from properties.replayed import Replayed
 from properties.script import Weights
-from properties.tolerance import bound_of
-from reference import Replay, replay
 from reference.replay import Rows
-from reference.tokens import Tokens
 from tests.models import TINY, decoder_with
+from tests.replayed import counted_replays
 
 WEIGHTS: Final = initial_weights(TINY, Weights(seed=38))
 LOGITS: Final = np.array([1.0, 4.0, 2.0])
@@ -101,9 +101,9 @@ def test_margin_counts_the_second_best_where_the_heat_is_nothing() -> None:
     logits = np.array([1.0, np.nextafter(1.0, 2.0)])
     request = asked(TopK(temperature=1e-300, k=2))
 
-    assert margin(logits, request, drawn(0.5, 0.0, 1.0), bound=np.inf) <= bound_of(
-        logits
-    )
+    gap = margin(logits, request, drawn(0.5, 0.0, 1.0), bound=np.inf)
+
+    assert gap == np.diff(logits)
 
 
 def test_request_is_what_the_call_asks_for() -> None:
@@ -139,14 +139,13 @@ def test_bound_of_an_interval_grows_as_the_heat_falls() -> None:
     one = cold.model_copy(
         update={"sampling": Sampling(temperature=1.0, k=2), "max_new_tokens": 1}
     )
-    read = replay(TINY, WEIGHTS, (0,)).logits[0]
+    read = Replayed.of(TINY, WEIGHTS, (0,)).due.logits(1)
 
     due = due_generation(oracle_of().replay, TINY, one, (0,))
+    colder = due_generation(oracle_of().replay, TINY, cold, (0,))
 
-    assert due.interval_bound == pytest.approx(2 * bound_of(read))
-    assert due_generation(oracle_of().replay, TINY, cold, (0,)).interval_bound >= (
-        4 * due.interval_bound
-    )
+    assert due.interval_bound > 2 * read.bound.max()
+    assert 2 * due.interval_bound < colder.interval_bound < 1e-11
 
 
 def test_first_choice_that_rounding_decides_ends_what_is_sure() -> None:
@@ -154,10 +153,10 @@ def test_first_choice_that_rounding_decides_ends_what_is_sure() -> None:
     clear, level = np.array([1.0, 2.0, 0.0]), np.array([1.0, 1.0 + 1e-15, 0.0])
 
     class Level(Oracle):
-        def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replay:
-            del ahead
+        def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replayed:
+            known = super().replay(history, ahead)
             rows: Rows = np.stack([clear, level, clear][: len(history)])
-            return Replay(rows, (), (), 0)
+            return replace(known, replay=replace(known.replay, logits=rows))
 
     due = due_generation(
         Level(BuiltIn, TINY, WEIGHTS).replay,
@@ -192,14 +191,7 @@ def test_wrong_guess_changes_nothing(guess: tuple[int, ...]) -> None:
 
 
 def test_right_guess_is_replayed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    replayed = list[Tokens]()
-
-    def counted(config: object, weights: object, tokens: Tokens) -> Replay:
-        del config, weights
-        replayed.append(tokens)
-        return replay(TINY, WEIGHTS, tokens)
-
-    monkeypatch.setattr("properties.oracle.replay", counted)
+    replayed = counted_replays(monkeypatch)
     first = due_generation(oracle_of().replay, TINY, CALL, (0,)).generation
     replayed.clear()
     guess = (0, *first.generated[:-1])

@@ -1,11 +1,10 @@
 """What the judge adds to a script, and what it foresees of one."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from engine import AdamWConfig, DecoderConfig, EngineError
+from engine import AdamWConfig, EngineError
 from engine.adamw import adamw_update
 from engine.arrays import Array
 from properties.built_in import BuiltIn
@@ -24,12 +23,12 @@ from properties.chapter import CONFIG
 from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
 from properties.script import Script, ScriptRejected, Weights
-from reference import Replay, replay
 from tests.broken_answers import (
     chooses_the_second_best,
     decodes_in_another_order,
 )
 from tests.judged import GROWS, closing, failure_of, outcomes, script_of
+from tests.replayed import counted_replays
 from tests.witness import ULP
 
 
@@ -202,15 +201,7 @@ def test_rounding_of_a_step_is_adopted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_generation_is_replayed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    replayed = list[tuple[int, ...]]()
-
-    def counted(
-        config: DecoderConfig, weights: Mapping[str, Array], tokens: tuple[int, ...]
-    ) -> Replay:
-        replayed.append(tokens)
-        return replay(config, weights, tokens)
-
-    monkeypatch.setattr("properties.oracle.replay", counted)
+    replayed = counted_replays(monkeypatch)
     Judge()(script_of(Generate(prompt=(1,), max_new_tokens=3)))
 
     assert [len(tokens) for tokens in replayed if tokens[0] == 1] == [3]

@@ -37,7 +37,9 @@ def counted() -> tuple[Oracle, list[BuiltIn]]:
 def test_replay_begins_with_the_history(ahead: tuple[int, ...]) -> None:
     known = Oracle(BuiltIn, TINY, WEIGHTS).replay((0,), ahead)
 
-    np.testing.assert_allclose(known.logits[0], replay(TINY, WEIGHTS, (0,)).logits[0])
+    np.testing.assert_allclose(
+        known.replay.logits[0], replay(TINY, WEIGHTS, (0,)).logits[0]
+    )
 
 
 def test_lone_runs_are_made_once_each() -> None:

@@ -1,11 +1,14 @@
 """B: a cache belongs to one decoder as it is, which nobody changes meanwhile."""
 
+import numpy as np
+
 from engine import (
     ConfigMismatch,
     ParameterBorrowed,
     ParameterMismatch,
     ParameterRevisionMismatch,
 )
+from properties.allowed import Allowed
 from properties.calls import Step, Train
 from properties.difference import Difference, unlike
 from properties.laws.law import DISAGREED, DONE, law
@@ -13,7 +16,6 @@ from properties.laws.refusals import wrongly_answered
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Met, Moment
 from properties.subject import Offer
-from properties.tolerance import first_difference
 
 
 @law("B1 identity", DISAGREED, Offer.REFUSALS, Offer.SESSIONS)
@@ -54,16 +56,21 @@ def step(moment: Moment) -> Difference | None:
     if not isinstance(moment.call, Step | Train):
         return None
     model, subject = moment.model, moment.subject
-    for index, came in enumerate(subject.weights()):
-        for name, due in model.weights(index).items():
-            place = f"{name} of decoder {index}"
-            if found := first_difference(place, due, came[name]):
+    for index, made in enumerate(model.decoders):
+        values = subject.weights()[index]
+        for parameter in made.parameters:
+            name, due = parameter.name, model.values[parameter]
+            bounds = model.step_bounds.get(parameter)
+            allowed = Allowed(due, 0 * np.abs(due) if bounds is None else bounds.value)
+            if found := allowed.difference(f"{name} of decoder {index}", values[name]):
                 return found
     moments = subject.moments()
-    for name, pair in model.optimizer.moments.items():
-        for order, due in enumerate(pair):
-            place = f"moment {order + 1} of {name}"
-            if found := first_difference(place, due, moments[name][order]):
+    for parameter, bounds in model.step_bounds.items():
+        name = parameter.name
+        pairs = zip(model.optimizer.moments[name], bounds[1:], strict=True)
+        for order, pair in enumerate(pairs):
+            where = f"moment {order + 1} of {name}"
+            if found := Allowed(*pair).difference(where, moments[name][order]):
                 return found
     known = dict.fromkeys(each for made in model.decoders for each in made.parameters)
     due_revisions = tuple(parameter.revision for parameter in known)

@@ -8,6 +8,7 @@ from properties.laws import (
     counts,
     generation,
     hatches,
+    numerics,
     parity,
     refusals,
     state,
@@ -16,6 +17,7 @@ from properties.laws.law import Law
 
 _ALL: Final = (
     refusals.exact,
+    numerics.finite,
     state.phase,
     binding.identity,
     binding.configuration,
@@ -29,6 +31,8 @@ _ALL: Final = (
     state.length,
     parity.logits,
     parity.rows,
+    parity.truth,
+    numerics.scale,
     parity.causality,
     generation.generation,
     binding.step,

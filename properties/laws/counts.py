@@ -25,7 +25,7 @@ def exact(moment: Moment) -> Difference | None:
 def measured(moment: Moment) -> Difference | None:
     """Score values, counted where they were formed, are the closed form, twice."""
     config, length = moment.config, moment.content.length
-    lanes, replayed = config.n_layers * config.n_heads, moment.replayed
+    lanes, replayed = config.n_layers * config.n_heads, moment.replayed.replay
     for name, due, came in (
         ("of the newest row", lanes * length, moment.answer.attention_scores),
         ("of the replay", lanes * len(replayed.logits) ** 2, replayed.attention_scores),

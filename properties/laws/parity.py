@@ -7,8 +7,9 @@ from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import ANSWERED, LOGITS, law
 from properties.moment import NOTHING, Met, Moment
 from properties.oracle import bits_of_rows
+from properties.replayed import Standard
 from properties.subject import Offer
-from properties.tolerance import first_difference
+from reference import Replay
 
 
 @law("P1 logits", (Met.LOGITS, Met.DISAGREED))
@@ -18,7 +19,7 @@ def logits(moment: Moment) -> Difference | None:
         return _missing(moment)
     if moment.error <= 1:
         return None
-    return first_difference("the newest logits", moment.newest, moment.logits)
+    return moment.newest.difference("the newest logits", moment.logits)
 
 
 @law("P2 rows", ANSWERED, Offer.ROWS, Offer.STATE)
@@ -27,18 +28,12 @@ def rows(moment: Moment) -> Difference | None:
     length, cache = moment.content.length, moment.cache
     if not length or moment.after.caches[cache] == moment.before.caches[cache]:
         return None
-    key = moment.content.history, bits_of_rows(moment.rows)
+    key = _row_key(moment)
     if key in moment.oracle.sound:
         return None
-    replayed = moment.replayed
-    for layer, held in enumerate(moment.rows):
-        for name, due, came in (
-            ("keys", replayed.keys[layer], held.keys),
-            ("values", replayed.values[layer], held.values),
-        ):
-            place = f"{name} of block {layer}, [head, position, feature]"
-            if found := first_difference(place, due[:, :length], came):
-                return found
+    held = [(each.keys, each.values) for each in moment.rows]
+    if found := moment.replayed.due.missed_row("", held, length):
+        return found
     moment.oracle.sound.add(key)
     return None
 
@@ -94,8 +89,24 @@ def _not_foul(moment: Moment) -> Difference | None:
     config, bits = moment.config, moment.before.caches[moment.cache].bits
     spare = config.capacity - moment.length_before
     due = 2 * config.n_layers * config.kv_width * spare
-    came = int(np.isnan(np.frombuffer(bits)).sum())
+    came = int(np.isnan(np.frombuffer(bits, config.dtype)).sum())
     return unlike("NaNs in storage before the call", due, came)
+
+
+@law("P7 truth", LOGITS)
+def truth(moment: Moment) -> Difference | None:
+    """Engine and replay are each within one bound of a replay in a wider dtype."""
+    exact = moment.replayed.truth
+    if exact is None or moment.error > 1:
+        return None  # the machine has no wider one; or it is for the law P1
+    newest = exact.logits(moment.content.length)
+    found = newest.difference("the newest logits", moment.logits)
+    if found or not moment.ends_sequence:
+        return found
+    if _row_key(moment) in moment.oracle.sound:
+        held = [(each.keys, each.values) for each in moment.rows]
+        found = exact.missed_row("", held, moment.content.length)
+    return found or _missed_by_replay(exact, moment.replayed.replay)
 
 
 def _missing(moment: Moment) -> Difference | None:
@@ -106,3 +117,18 @@ def _missing(moment: Moment) -> Difference | None:
     if moment.due is not None or not (is_ours or lacks_logits):
         return None
     return Difference(where="no answer came", due="an answer", came=repr(moment.came))
+
+
+def _row_key(moment: Moment) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
+    """By which rows that were compared and found right are remembered."""
+    return moment.content.history, bits_of_rows(moment.rows)
+
+
+def _missed_by_replay(truth: Standard, replay: Replay) -> Difference | None:
+    """The same of a replay: then the bound is wrong, or the reference."""
+    for length, row in enumerate(replay.logits, start=1):
+        where = f"the replay's logits at length {length}"
+        if found := truth.logits(length).difference(where, row):
+            return found
+    pairs = zip(replay.keys, replay.values, strict=True)
+    return truth.missed_row("the replay's ", pairs, len(replay.logits))

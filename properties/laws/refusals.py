@@ -21,6 +21,7 @@ from properties.difference import Difference, bits_of, unlike
 from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import NOTHING, Event, Met, Moment
+from properties.settling import is_of_numbers
 from properties.subject import Answer, Offer
 
 _REFUSALS: Final = frozenset({Offer.REFUSALS})
@@ -66,6 +67,8 @@ def unchanged(moment: Moment) -> Difference | None:
 def exact(moment: Moment) -> Difference | None:
     """A refusal has the class and the fields that are due."""
     due, came = moment.due, moment.came
+    if moment.struck is None and (is_of_numbers(due) or is_of_numbers(came)):
+        return None  # which is for the law N1
     if moment.met is Met.DISAGREED:
         wrong = came if due is None else due
         if isinstance(wrong, Answer):

@@ -8,7 +8,7 @@ from typing import Final, ParamSpec, TypeVar
 import pytest
 from hypothesis import settings, strategies as st
 
-from properties import choices, oracle
+from properties import choices, model, replayed
 from properties.alphabets import GEOMETRIES
 from properties.built_in import BuiltIn
 from properties.chapter import CONFIG
@@ -70,13 +70,15 @@ def stopwatch(monkeypatch: pytest.MonkeyPatch) -> Stopwatch:
     for name in ENGINE:
         timed = watch.timed("engine", getattr(BuiltIn, name))
         monkeypatch.setattr(BuiltIn, name, timed)
-    for owner, name in (
-        (Model, "__init__"),
-        (Model, "perform"),
-        (oracle, "replay"),
-        (choices, "generate_by_reading"),
+    for label, owner, name in (
+        ("reference", Model, "__init__"),
+        ("reference", Model, "perform"),
+        ("reference", replayed, "replay"),
+        ("reference", choices, "generate_by_reading"),
+        ("bounds", replayed, "bounds"),
+        ("bounds", model, "step_bounds"),
     ):
-        timed = watch.timed("reference", getattr(owner, name))
+        timed = watch.timed(label, getattr(owner, name))
         monkeypatch.setattr(owner, name, timed)
     monkeypatch.setattr(Judge, "__call__", watch.timed("checks", Judge.__call__))
     return watch
