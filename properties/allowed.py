@@ -24,15 +24,19 @@ class Allowed(NamedTuple):
             shares = np.where(distance == 0, 0.0, distance / self.bound)
         return float(np.where(np.isnan(shares), np.inf, shares).max(initial=0.0))
 
+    def missed(self, came: Reals) -> tuple[int, ...] | None:
+        """Where the first element lies that is missed by too much; shapes are equal."""
+        missed = ~(self._distance(came) <= self.bound)
+        return tuple(np.argwhere(missed)[0].tolist()) if missed.any() else None
+
     def difference(self, where: str, came: Reals) -> Difference | None:
-        """The first element that is missed by too much."""
+        """The first element that is missed by too much, or the other shape."""
         if self.due.shape != came.shape:
             where = f"{where}, shape"
             return Difference(where=where, due=self.due.shape, came=came.shape)
-        missed = ~(self._distance(came) <= self.bound)
-        if not missed.any():
+        place = self.missed(came)
+        if place is None:
             return None
-        place = tuple(np.argwhere(missed)[0].tolist())
         return Difference(
             where=f"{where} at {list(place)}",
             due=self.due[place],

@@ -1,4 +1,8 @@
-"""Where the scripts go that failed: a file each, ready to be run again."""
+"""Where the scripts go that failed: a file each, ready to be run again.
+
+Beside each lies another, ``.failure.json``, that tells a machine what the message tells
+a person.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -6,6 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from pydantic_core import to_json as dumped
+
+from properties.first_difference import FirstDifference
 from properties.judge import PropertyFailed
 from properties.script import to_json
 
@@ -24,8 +31,31 @@ def kept(folder: Path = FOLDER) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+            path.with_suffix(".failure.json").write_bytes(told(failure))
         except OSError as error:
             failure.add_note(f"the script could not be written: {error}")
         else:
             failure.add_note(f"run it again: python -m properties run {path}")
         raise
+
+
+def told(failure: PropertyFailed) -> bytes:
+    """A failure in JSON, without its script; numbers that are none are strings.
+
+    ``first`` has the fields of a ``FirstDifference``, or is null; ``first_told`` is the
+    sentence for it, or says why there is none.
+    """
+    difference, first = failure.broken[failure.law], failure.first
+    made = failure.closing if failure.is_closing else failure.seen
+    report = {
+        "broken": [law.id for law in failure.broken],
+        "call": len(made),
+        "is_closing": failure.is_closing,
+        "where": difference.where,
+        "due": str(difference.due),
+        "came": str(difference.came),
+        "bound": difference.bound,
+        "first": first if isinstance(first, FirstDifference) else None,
+        "first_told": str(first),
+    }
+    return dumped(report, indent=2, inf_nan_mode="strings") + b"\n"

@@ -1,8 +1,9 @@
 """The judge: runs a script on an engine, and asks every law after every call."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Final
 
 from engine import DecoderConfig
@@ -23,10 +24,16 @@ from properties.calls import (
 )
 from properties.difference import Difference, bits_of
 from properties.drawn import initial_weights
+from properties.first_difference import (
+    FirstDifference,
+    NoDifference,
+    first_difference,
+)
 from properties.laws import LAWS, Law
 from properties.moment import Met
 from properties.oracle import Oracle
 from properties.record import Seen
+from properties.recorded import Recorded
 from properties.rehearsal import Rehearsal, rehearse
 from properties.script import Script, ScriptRejected, to_json
 from properties.subject import Make, Offer
@@ -75,6 +82,8 @@ class PropertyFailed(AssertionError):
         seen: the script's calls before it
         closing: the judge's calls before it
         script: all of it
+        search: looks for the first number beyond its bound, given how many calls came
+            before
     """
 
     broken: Mapping[Law, Difference]
@@ -83,11 +92,25 @@ class PropertyFailed(AssertionError):
     seen: tuple[Seen, ...]
     closing: tuple[Seen, ...]
     script: Script
+    search: Callable[[int], FirstDifference | None] = field(repr=False)
 
     @property
     def law(self) -> Law:
         """The first that was broken."""
         return next(iter(self.broken))
+
+    @cached_property
+    def first(self) -> FirstDifference | NoDifference:
+        """The first number that is beyond its bound, found when somebody asks.
+
+        The run is made again for it. Whatever comes of that, the failure stands.
+        """
+        n_before = len(self.seen) + len(self.closing)
+        try:
+            found = self.search(n_before)
+        except Exception as error:  # noqa: BLE001 # any engine may raise anything
+            return NoDifference(f"looking for it raised {error!r}")
+        return found or NoDifference("none found when it was run again")
 
     def __str__(self) -> str:
         law, *others = self.broken
@@ -95,7 +118,8 @@ class PropertyFailed(AssertionError):
         also = f" (also {', '.join(each.id for each in others)})" if others else ""
         return (
             f"{law.id} {law.name}{also}: {made}, {self.call!r}\n"
-            f"  {self.broken[law]}\n{to_json(self.script)}"
+            f"  {self.broken[law]}\n  first difference: {self.first}\n"
+            f"{to_json(self.script)}"
         )
 
 
@@ -136,9 +160,14 @@ class Judge:
             found = [(law, law.difference(moment)) for law in laws[moment.met]]
             broken = {law: each for law, each in found if each is not None}
             if broken:
-                seen, closing = tuple(trial.record.seen), tuple(trial.record.closing)
                 raise PropertyFailed(
-                    broken, moment.call, moment.is_closing, seen, closing, script
+                    broken,
+                    moment.call,
+                    moment.is_closing,
+                    tuple(trial.record.seen),
+                    tuple(trial.record.closing),
+                    script,
+                    partial(self._first_difference, script, plan),
                 ) from moment.surprise
         return Verdict(
             seen=tuple(trial.record.seen),
@@ -147,6 +176,14 @@ class Judge:
             n_unsure=trial.record.n_unsure,
             n_skipped=len(script.calls) - len(trial.record.seen),
         )
+
+    def _first_difference(
+        self, script: Script, plan: Rehearsal, n_before: int
+    ) -> FirstDifference | None:
+        weights = initial_weights(script.config, script.weights)
+        subject = self._make(script.config, weights, script.optimizer)
+        trial = Recorded(script, weights, subject, self._oracle_of)
+        return first_difference(trial, plan, n_before)
 
     def _oracle_of(self, config: DecoderConfig, weights: Mapping[str, Array]) -> Oracle:
         bits = hashlib.sha256(b"".join(map(bits_of, weights.values()))).digest()

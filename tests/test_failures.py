@@ -1,13 +1,21 @@
 """A script that failed is kept in a file, ready to be run again."""
 
+import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from properties.failures import FOLDER, kept
+from properties.failures import FOLDER, kept, told
+from properties.first_difference import FirstDifference
 from properties.judge import PropertyFailed
 from properties.script import from_json
-from tests.broken_answers import rounds_logits, tells_the_next_position
+from tests.broken_answers import (
+    is_full_one_row_early,
+    rounds_logits,
+    tells_the_next_position,
+)
 from tests.judged import GROWS, failure_of, script_of
 
 
@@ -19,6 +27,15 @@ def keep(failure: PropertyFailed, folder: Path) -> PropertyFailed:
     return failure
 
 
+def script_in(folder: Path) -> Path:
+    (path,) = (each for each in folder.iterdir() if beside(each).exists())
+    return path
+
+
+def beside(path: Path) -> Path:
+    return path.with_suffix(".failure.json")
+
+
 @pytest.fixture
 def failure(monkeypatch: pytest.MonkeyPatch) -> PropertyFailed:
     rounds_logits(monkeypatch)
@@ -27,7 +44,7 @@ def failure(monkeypatch: pytest.MonkeyPatch) -> PropertyFailed:
 
 def test_failing_script_is_written(failure: PropertyFailed, tmp_path: Path) -> None:
     keep(failure, tmp_path / "new")
-    (path,) = (tmp_path / "new").iterdir()
+    path = script_in(tmp_path / "new")
 
     assert path.name.startswith("P1-")
     assert from_json(path.read_bytes()) == failure.script
@@ -37,7 +54,7 @@ def test_failure_notes_how_to_run_it_again(
     failure: PropertyFailed, tmp_path: Path
 ) -> None:
     keep(failure, tmp_path)
-    (path,) = tmp_path.iterdir()
+    path = script_in(tmp_path)
 
     assert failure.__notes__ == [f"run it again: python -m properties run {path}"]
 
@@ -52,7 +69,53 @@ def test_same_failure_is_one_file_and_another_is_another(
     tells_the_next_position(monkeypatch)
     keep(failure_of(script_of(*GROWS)), tmp_path)
 
-    assert sorted(each.name[:2] for each in tmp_path.iterdir()) == ["P1", "P1", "S1"]
+    names = sorted(each.name[:2] for each in tmp_path.iterdir())
+    assert names == ["P1", "P1", "P1", "P1", "S1", "S1"]
+
+
+def test_failure_is_told_in_json_beside_its_script(
+    failure: PropertyFailed, tmp_path: Path
+) -> None:
+    keep(failure, tmp_path)
+    told = json.loads(beside(script_in(tmp_path)).read_bytes())
+    first = told["first"]
+
+    assert (told["broken"][0], told["call"], told["is_closing"]) == ("P1", 0, False)
+    assert (told["where"], told["due"]) == (
+        "the newest logits at [0]",
+        str(first["due"]),
+    )
+    assert FirstDifference(**first) == failure.first
+    assert told["first_told"] == str(failure.first)
+
+
+def test_failure_without_a_number_is_told_in_json(
+    failure: PropertyFailed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # it does not come again
+    keep(failure, tmp_path)
+    told = json.loads(beside(script_in(tmp_path)).read_bytes())
+
+    assert (told["first"], told["first_told"]) == (None, str(failure.first))
+
+
+def test_number_that_is_none_is_a_string_in_json(failure: PropertyFailed) -> None:
+    first = failure.first
+    assert isinstance(first, FirstDifference)
+    failure.first = replace(first, came=math.nan)
+
+    assert json.loads(told(failure))["first"]["came"] == "NaN"
+
+
+def test_call_of_the_judge_is_counted_apart_in_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_full_one_row_early(monkeypatch)
+    report = json.loads(told(failure_of(script_of(*GROWS))))
+
+    assert (report["broken"], report["call"]) == (["S2"], 0)
+    assert report["is_closing"]
+    assert report["bound"] is None
 
 
 def test_nothing_is_kept_of_what_is_no_failure(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_faults_end_with_the_first_failure(
     assert code == FOUND
     assert shown.startswith("A1 fault: call 0, Prefill(")
     assert '"faults":[\n  {"call":0,"point":0,"raises":"Exception"}]' in shown
-    (script,) = (tmp_path / "cachehound-failures").iterdir()
+    (script,) = (tmp_path / "cachehound-failures").glob("A1-????????????.json")
     assert shown.endswith(
         f"run it again: python -m properties run cachehound-failures/{script.name}\n"
     )

@@ -55,25 +55,39 @@ def step(moment: Moment) -> Difference | None:
     """A step replaces every value, revision and moment together, as AdamW says."""
     if not isinstance(moment.call, Step | Train):
         return None
-    model, subject = moment.model, moment.subject
-    for index, made in enumerate(model.decoders):
-        values = subject.weights()[index]
-        for parameter in made.parameters:
-            name, due = parameter.name, model.values[parameter]
-            bounds = model.step_bounds.get(parameter)
-            allowed = Allowed(due, 0 * np.abs(due) if bounds is None else bounds.value)
-            if found := allowed.difference(f"{name} of decoder {index}", values[name]):
-                return found
-    moments = subject.moments()
-    for parameter, bounds in model.step_bounds.items():
-        name = parameter.name
-        pairs = zip(model.optimizer.moments[name], bounds[1:], strict=True)
-        for order, pair in enumerate(pairs):
-            where = f"moment {order + 1} of {name}"
-            if found := Allowed(*pair).difference(where, moments[name][order]):
-                return found
+    if found := _missed_value(moment) or _missed_moment(moment):
+        return found
+    model = moment.model
     known = dict.fromkeys(each for made in model.decoders for each in made.parameters)
     due_revisions = tuple(parameter.revision for parameter in known)
     due_counts = model.optimizer.n_steps, due_revisions
     counts = moment.answer.n_steps, moment.after.parameters[1]
     return unlike("steps taken, and revisions", due_counts, counts)
+
+
+def _missed_value(moment: Moment) -> Difference | None:
+    """A parameter's value that is too far off; what was not stepped is exact."""
+    model, came = moment.model, moment.subject.weights()
+    for index, made in enumerate(model.decoders):
+        for parameter in made.parameters:
+            due, bounds = model.values[parameter], model.step_bounds.get(parameter)
+            allowed = Allowed(
+                due, np.zeros(due.shape) if bounds is None else bounds.value
+            )
+            where = f"{parameter.name} of decoder {index}"
+            if found := allowed.difference(where, came[index][parameter.name]):
+                return found
+    return None
+
+
+def _missed_moment(moment: Moment) -> Difference | None:
+    """The same of the optimizer's moments."""
+    model, came = moment.model, moment.subject.moments()
+    for parameter, bounds in model.step_bounds.items():
+        name = parameter.name
+        orders = enumerate(zip(model.optimizer.moments[name], bounds[1:], strict=True))
+        for order, (due, bound) in orders:
+            where = f"moment {order + 1} of {name}"
+            if found := Allowed(due, bound).difference(where, came[name][order]):
+                return found
+    return None
