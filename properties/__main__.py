@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 from rich.console import Console
 from rich.progress import track
 
+from engine import FileRejected
 from properties.chapter import run_chapter
 from properties.enumeration import enumerate_all
 from properties.failures import kept
@@ -24,6 +25,7 @@ from properties.laws import LAWS
 from properties.report import report, trace
 from properties.script import ScriptRejected, from_json
 from properties.signals import hunt_signals, signals_table
+from properties.strength_command import add_options, strength
 from properties.tables import calls_table
 from properties.threads import hunt_threads, threads_table
 
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
         notes: list[str] = getattr(failure, "__notes__", [])
         sys.stdout.write("\n".join((str(failure), *notes, "")))
         return FOUND
-    except OSError as error:  # such as a full disk, or a reader that has gone
+    except (OSError, FileRejected) as error:  # a full disk, a reader that has gone
         sys.stderr.write(f"{error}\n")
         return UNUSABLE
     except KeyboardInterrupt:
@@ -83,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
         help=f"this one alone, of {', '.join(SCENES)}",
     )
     _add_counting(command)
+    measuring = command(
+        "strength", _strength, "show what the bound sees, and what others see"
+    )
+    add_options(measuring, _count)
     return parser
 
 
@@ -218,6 +224,10 @@ def _threads(options: argparse.Namespace) -> int:
     Console().print(threads_table(hunt_threads(options.count)))
     sys.stdout.write("each call was refused, or gave what it gives alone\n")
     return OK
+
+
+def _strength(options: argparse.Namespace) -> int:
+    return OK if strength(options, partial(_going, "models")) else FOUND
 
 
 def _going(what: str, steps: Sequence[T]) -> Iterable[T]:
