@@ -2,16 +2,24 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
 
 from rich.console import Console
-from rich.progress import track
 
 from engine import FileRejected
 from properties.chapter import run_chapter
+from properties.commanding import (
+    FOUND,
+    INTERRUPTED,
+    OK,
+    UNUSABLE,
+    Command,
+    Run,
+    count,
+    going,
+)
 from properties.enumeration import enumerate_all
 from properties.failures import kept
 from properties.fault_grid import StrikesMissed, require_complete
@@ -22,19 +30,12 @@ from properties.interrupts import SCENES, HalfDone, sweep_all, swept_table, verd
 from properties.judge import Judge, PropertyFailed
 from properties.kills import hunt_kills, kills_table
 from properties.laws import LAWS
+from properties.measuring import add_measuring
 from properties.report import report, trace
 from properties.script import ScriptRejected, from_json
 from properties.signals import hunt_signals, signals_table
-from properties.strength_command import add_options, strength
 from properties.tables import calls_table
 from properties.threads import hunt_threads, threads_table
-
-OK, FOUND, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
-
-T = TypeVar("T")
-
-_Run: TypeAlias = Callable[[argparse.Namespace], int]
-_Command: TypeAlias = Callable[[str, _Run, str], argparse.ArgumentParser]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     130 if it was interrupted.
     """
     options = _parser().parse_args(arguments)
-    run: _Run = options.run
+    run: Run = options.run
     try:
         return run(options)
     except (PropertyFailed, StrikesMissed, HalfDone, Inconsistent) as failure:
@@ -63,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m properties")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: _Run, does: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Run, does: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=does, description=does)
         added.set_defaults(run=run)
         return added
@@ -85,14 +86,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"this one alone, of {', '.join(SCENES)}",
     )
     _add_counting(command)
-    measuring = command(
-        "strength", _strength, "show what the bound sees, and what others see"
-    )
-    add_options(measuring, _count)
+    add_measuring(command)
     return parser
 
 
-def _add_judging(command: _Command) -> None:
+def _add_judging(command: Command) -> None:
     """The commands whose scripts are judged, by every law or by one."""
     running = command("run", _run, "judge a script, call by call")
     running.add_argument("script", type=Path, help="a file such as SCRIPT.json")
@@ -116,26 +114,20 @@ def _add_judging(command: _Command) -> None:
         )
 
 
-def _add_counting(command: _Command) -> None:
+def _add_counting(command: Command) -> None:
     """The commands that go on until so much has happened."""
     signalling = command("signals", _signals, "interrupt a process by real signals")
     killing = command("kills", _kills, "kill a process while it saves")
     threading = command("threads", _threads, "let threads meet")
-    for counting, count, what in (
+    for counting, usual, what in (
         (signalling, 5_000, "signals inside a call"),
         (killing, 500, "kills inside a save"),
         (threading, 2_000, "rounds of each thread"),
     ):
-        told = f"{what}; {count}, if not told"
+        told = f"{what}; {usual}, if not told"
         counting.add_argument(
-            "--count", type=_count, default=count, metavar="N", help=told
+            "--count", type=count, default=usual, metavar="N", help=told
         )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text} is no number of times")
-    return int(text)
 
 
 def _judge(options: argparse.Namespace) -> Judge:
@@ -190,7 +182,7 @@ def _faults(options: argparse.Namespace) -> int:
     except OSError as error:
         return _unusable(path, error)
     with kept():
-        swept = sweep(_judge(options), going=partial(_going, "starts"))
+        swept = sweep(_judge(options), going=partial(going, "starts"))
     require_complete(swept)
     for table in tables(swept):
         console.print(table)
@@ -201,8 +193,8 @@ def _faults(options: argparse.Namespace) -> int:
 
 def _interrupts(options: argparse.Namespace) -> int:
     names = [options.call] if options.call else list(SCENES)
-    going = _going("calls", names)
-    swept = [each for name in going for each in sweep_all(names=[name])]
+    going_on = going("calls", names)
+    swept = [each for name in going_on for each in sweep_all(names=[name])]
     Console().print(swept_table(swept))
     sys.stdout.write(f"{verdict(swept)}\n")
     return OK
@@ -224,15 +216,6 @@ def _threads(options: argparse.Namespace) -> int:
     Console().print(threads_table(hunt_threads(options.count)))
     sys.stdout.write("each call was refused, or gave what it gives alone\n")
     return OK
-
-
-def _strength(options: argparse.Namespace) -> int:
-    return OK if strength(options, partial(_going, "models")) else FOUND
-
-
-def _going(what: str, steps: Sequence[T]) -> Iterable[T]:
-    """The steps one by one, with a bar that shows how far they have come."""
-    return track(steps, what, console=Console(stderr=True), transient=True)
 
 
 def _unusable(path: Path, error: Exception) -> int:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-CONFIDENCE: Final = 4.0
+CONFIDENCE: Final = 8.0
 """How many standard deviations of rounding are allowed."""
 
 Floats: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -86,7 +86,7 @@ class Rounding:
         unit, coming = np.abs(x.value) / root, x.bound / root
         # The root is off by what comes in, by its own rounding, and by underflow.
         turned = np.sqrt(np.mean((unit * coming) ** 2, axis=-1, keepdims=True) / width)
-        root_off = np.hypot(turned, self.noise * (np.sqrt(width) + 3))
+        root_off = np.hypot(turned, self.noise * (np.sqrt(width) / 2 + 3))
         root_off += self.smallest / root / root
         shrunk = np.maximum(1 - root_off, 0.0)
         off = total(coming, unit * root_off, 3 * self.noise * unit) / shrunk
@@ -94,11 +94,19 @@ class Rounding:
         bound: Floats = np.fmin(off, most) * np.abs(gain) + self.smallest
         return bound
 
-    def rotation(self, x: Off, angles: Floats) -> Floats:
-        """Adjacent pairs turned, (heads, n_tokens, d) by (n_tokens, d / 2)."""
+    def rotation(self, x: Off, angles: Floats, logs: Floats) -> Floats:
+        """Adjacent pairs turned, (heads, n_tokens, d) by (n_tokens, d / 2).
+
+        Args:
+            x: what is turned
+            angles: of each position and pair
+            logs: of each pair's frequency, which is a power: of its exponent's rounding
+                so much reaches the angle
+        """
         cos, sin = np.abs(np.cos(angles)), np.abs(np.sin(angles))
         length = np.hypot(x.value[..., 0::2], x.value[..., 1::2])
-        local = (3 * self.noise + self.angle * angles) * length
+        unsure = self.angle * angles * (1 + np.abs(logs))
+        local = (3 * self.noise + unsure) * length
         even, odd = x.bound[..., 0::2], x.bound[..., 1::2]
         bound = np.empty_like(x.bound)
         bound[..., 0::2] = total(even * cos, odd * sin, local)
@@ -117,36 +125,45 @@ class Rounding:
         return total(products / np.sqrt(width), local) + width * self.smallest
 
     def softmax(self, scores: Off, made: Floats) -> tuple[Floats, Floats]:
-        """Weights over the visible keys; and what they are off by in common, relative.
+        """Weights over the visible keys; and how far each drifts with its own score.
 
-        Both arguments (heads, n_tokens, n_tokens), the second result (…, 1).
+        Both arguments and both results (heads, n_tokens, n_tokens).
         """
-        n_keys = made.shape[-1]
-        visible = np.tri(n_keys, dtype=bool)
+        visible = np.tri(made.shape[-1], dtype=bool)
         masked = np.where(visible, scores.value, -np.inf)
         shifted = masked - masked.max(axis=-1, keepdims=True)
         off = np.where(visible, total(scores.bound, self.noise * shifted), 0.0)
         # A weight follows its own score, less what the sum of all follows of it.
-        squares = (made * off) ** 2
-        common = np.sum(squares, axis=-1, keepdims=True)
-        others = np.sqrt(np.maximum(common - squares, 0.0))
-        bound, common = made * np.hypot((1 - made) * off, others), np.sqrt(common)
+        drift = made * off
+        squares = np.sum(drift**2, axis=-1, keepdims=True)
+        others = np.sqrt(np.maximum(squares - drift**2, 0.0))
+        bound = made * np.hypot((1 - made) * off, others)
         bent = ~(off.max(axis=-1) <= _LINEAR)
         if bent.any():
             logs = shifted[bent] - _log_sum(shifted[bent])
-            bound[bent], common[bent] = _bent(logs, off[bent], made[bent])
-        bound += self.noise * (np.sqrt(n_keys) + 5) * made + 2 * self.smallest
-        return np.where(visible, bound, 0.0), np.fmin(common, 1.0)
+            bound[bent] = _bent(logs, off[bent], made[bent])
+            # Then they need not be independent, and count in absolute values.
+            together = bound[bent].sum(axis=-1, keepdims=True)
+            drift[bent] = np.sqrt(bound[bent] * together)
+        return np.where(visible, bound + self._of_shares(made), 0.0), drift
 
-    def mixture(self, weights: Off, common: Floats, v: Off, made: Floats) -> Floats:
-        """Weighted values, (heads, n_tokens, n_tokens) and (heads, n_tokens, d)."""
-        n_keys = made.shape[-2]
-        sums = self.noise * np.sqrt(n_keys)
-        coming = total(weights.bound, sums * weights.value)
+    def mixture(self, weights: Off, drift: Floats, v: Off, made: Floats) -> Floats:
+        """Weighted values, (heads, n_tokens, n_tokens) and (heads, n_tokens, d).
+
+        What one weight gains others lose, so a value counts by its distance from the
+        mixture.
+        """
+        sums = self.noise * np.sqrt(_n_visible(weights.value))
+        local = self._of_shares(weights.value) + sums * weights.value
         reach = total(weights.value, weights.bound)
-        local = (common + sums) * made
-        bound = total(spread(coming, v.value), spread(reach, v.bound), local)
-        return bound + n_keys * self.smallest
+        coming = total(_around(drift, v.value, made), spread(reach, v.bound))
+        lost = _n_visible(weights.value) * self.smallest
+        return total(coming, spread(local, v.value), sums * made) + lost
+
+    def _of_shares(self, made: Floats) -> Floats:
+        """An exponential, the sum of all, and the quotient."""
+        n_terms = np.sqrt(_n_visible(made)) + 5
+        return self.noise * n_terms * made + 2 * self.smallest
 
     def gated(self, gate: Off, up: Off, made: Floats) -> Floats:
         """SiLU of the gate, times the other branch."""
@@ -184,8 +201,33 @@ def spread(amounts: Floats, matrix: Floats) -> Floats:
     return np.where(np.isnan(through), np.inf, through)
 
 
-def _bent(logs: Floats, off: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """What weights may be off when their logarithms may be off by much; and in common.
+def _around(amounts: Floats, values: Floats, middle: Floats) -> Floats:
+    """Independent amounts through how far values are from a middle.
+
+    (…, n, m) amounts, (…, m, d) values, (…, n, d) middles. The squares are multiplied
+    out, as the differences of all would not fit; what that may lose is added.
+    """
+    n_terms = amounts.shape[-1]
+    high = amounts.max(axis=-1, keepdims=True)
+    heavy = np.abs(values).max(axis=-2, keepdims=True)
+    rows = (amounts / np.where(high > 0, high, 1.0)) ** 2
+    scale = np.where(heavy > 0, heavy, 1.0)
+    columns, centre = values / scale, middle / scale
+    most = rows @ columns**2 + centre**2 * rows.sum(axis=-1, keepdims=True)
+    squares = np.maximum(most - 2 * centre * (rows @ columns), 0.0)
+    lost = n_terms * np.finfo(np.float64).eps * most + _FLOOR
+    through: Floats = np.sqrt(squares + lost) * high * heavy
+    return np.where(np.isnan(through), np.inf, through)
+
+
+def _n_visible(grid: Floats) -> Floats:
+    """How many keys each position sees, (n_tokens, 1)."""
+    counts: Floats = np.arange(1.0, grid.shape[-1] + 1)[:, np.newaxis]
+    return counts
+
+
+def _bent(logs: Floats, off: Floats, weights: Floats) -> Floats:
+    """What weights may be off when their logarithms may be off by much.
 
     The others make room for a weight, so it is off by no more than they are together.
     """
@@ -194,7 +236,7 @@ def _bent(logs: Floats, off: Floats, weights: Floats) -> tuple[Floats, Floats]:
     least = np.exp(logs - off - rise)
     alone = np.fmax(most - weights, weights - least)
     others = np.sum(alone, axis=-1, keepdims=True) - alone
-    return np.fmin(alone, others), np.fmax(rise, fall)
+    return np.fmin(alone, others)
 
 
 def _log_sum(logs: Floats) -> Floats:

@@ -41,15 +41,16 @@ def step_bounds(
     m, v = (np.abs(np.asarray(each, np.float64)) for each in moments)
     (beta1, beta2), (power1, power2) = before.betas, before.powers
     first, second = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
-    first_off = 3 * rule.noise * first + 3 * rule.smallest
+    first_off = rule.noise * (2 * first + (1 - beta1) * m) + 3 * rule.smallest
     second_off = 4 * rule.noise * second + 4 * rule.smallest
     mean, mean_off = (each / (1 - power1 * beta1) for each in (first, first_off))
     left, left_off = (each / (1 - power2 * beta2) for each in (second, second_off))
     root = np.sqrt(left) + before.epsilon
     root_off = np.sqrt(left + left_off) - np.sqrt(np.maximum(left - left_off, 0.0))
     least = np.maximum(root - root_off, before.epsilon)
-    step, decay = before.rate * mean / least, before.rate * before.decay * w
-    step_off = before.rate * mean_off / least + step * root_off / least
-    local = 8 * rule.noise * total(w, step, decay)
-    value_off = total(step_off, local) + 4 * rule.smallest
+    step = before.rate * mean / least
+    # What is multiplied by the rate may underflow before the division.
+    step_off = before.rate * mean_off + step * root_off + 2 * rule.smallest
+    local = 2 * rule.noise * total(w, step)
+    value_off = total(step_off / least, local) + 4 * rule.smallest
     return StepBounds(*(APART * each for each in (value_off, first_off, second_off)))

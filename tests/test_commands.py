@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
-from properties.__main__ import FOUND, OK, UNUSABLE, main
+from properties.__main__ import main
 from properties.alphabets import GEOMETRIES
 from properties.calls import Bind, Call, Decode
+from properties.commanding import FOUND, OK, UNUSABLE
 from properties.failures import kept
 from properties.judge import Judge, PropertyFailed
 from properties.script import to_json

@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 
 from engine.arrays import DType
-from properties.__main__ import FOUND, OK, UNUSABLE, main
+from properties.__main__ import main
+from properties.commanding import FOUND, OK, UNUSABLE
 from properties.corruptions import CORRUPTIONS
 from properties.prefilled import N_STEPS, Prefilled
 from properties.rejections import LOGITS, ROWS, RULES, Tally

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from properties.__main__ import FOUND, INTERRUPTED, OK, UNUSABLE, main
+from properties.__main__ import main
+from properties.commanding import FOUND, INTERRUPTED, OK, UNUSABLE
 from properties.script import to_json
 from tests.broken_failures import makes_new_buffers_after_a_failed_prefill
 from tests.judged import GROWS, script_of
