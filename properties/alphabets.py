@@ -4,8 +4,8 @@ Each geometry has an alphabet of its own, and what one leaves out another has:
 
 - ``chapter``: one cache through all of its phases, with refusals between them, and an
   optimizer step that makes it stale.
-- ``copied``: a cache and its copy, bound both to one decoder of grouped heads. They
-  share a history and go on apart; a step needs both of them closed.
+- ``copied``: a cache and its copy, bound both to one decoder of grouped heads, in
+  float32. They share a history and go on apart; a step needs both of them closed.
 - ``shared``: one block whose heads share keys and values, with everything that makes
   or changes caches beside a session, and generation. (A loss takes too long for this.)
 """
@@ -82,6 +82,7 @@ _COPIED: Final = Geometry(
         capacity=3,
         rope_base=1.5,
         rms_epsilon=1e-2,
+        dtype="float32",
     ),
     weights=Weights(seed=4, gain_spread=0.5),
     prelude=(Prefill(prompt=(2, 0)), Copy(), Bind(cache=1)),

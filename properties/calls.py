@@ -18,6 +18,8 @@ from pydantic import (
     model_serializer,
 )
 
+from engine.arrays import DType
+
 Index: TypeAlias = Annotated[int, Field(ge=0)]
 Word: TypeAlias = Annotated[int, Field(ge=0, lt=2**64)]
 Counts: TypeAlias = tuple[Word, Word, Word, Word, Word, Word]
@@ -67,6 +69,7 @@ class Changes(Record):
     capacity: int | None = None
     rope_base: float | None = None
     rms_epsilon: float | None = None
+    dtype: DType | None = None
 
 
 class Flaw(Record):

@@ -9,7 +9,6 @@ import numpy as np
 from engine.arrays import Array
 
 
-
 class Bits(bytes):
     """The bits of numbers, and of which dtype these are."""
 

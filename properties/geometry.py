@@ -11,12 +11,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
+from itertools import product
 from random import Random
-from typing import Final
+from typing import Final, get_args
 
 from hypothesis import strategies as st
 
 from engine import DecoderConfig, InvalidConfig
+from engine.arrays import DType
 from properties.calls import Call, Changes, Decode, Prefill, Reset, Token
 from properties.script import Script, Weights
 
@@ -26,19 +28,33 @@ _HEADS: Final = (
     *((3, 1), (3, 3), (4, 1), (4, 4), (6, 2), (6, 3)),
 )
 _HEAD_DIMS: Final = (2, 2, 4, 4, 6)
+_DTYPES: Final[tuple[DType, ...]] = "float64", "float64", "float64", "float32"
 # With fewer than two blocks a third of all faults vanish.
 _LAYERS: Final = (2, 2, 2, 2, 2, 2, 3, 3, 1, 0)
 # One above a power of two is where a wrapped position shows; long ones cost a replay.
 _CAPACITIES: Final = (4, 5, 3, 6, 2, 7, 9, 8, 1, 4, 5, 3, 6, 5, 4, 7, 9, 6, 17, 33)
 
-_SCALES: Final = (
-    *(32 * [1.0]),  # activations of variance about 1
-    *(7 * [3.0]),  # saturates the softmax
-    *(5 * [0.02]),  # everything is small, faults too
-    *(3 * [1e40]),  # finite everywhere, squares up to the edge
-    *(2 * [2e51]),  # overflows at some tokens, and not at others
-    1e100,  # overflows in the first prompt, and ends all use
+_ORDINARY: Final = (
+    *(36 * [1.0]),  # activations of variance about 1
+    *(8 * [3.0]),  # saturates the softmax
+    *(4 * [0.02]),  # everything is small, faults too
 )
+_SCALES: Final[Mapping[DType, tuple[float, ...]]] = {
+    "float64": (
+        *_ORDINARY,
+        *(1e-8, 1e-25, 1e-160),  # squares vanish beside epsilon, and then at all
+        *(3 * [1e40]),  # finite everywhere, squares up to the edge
+        *(2 * [2e51]),  # overflows at some tokens, and not at others
+        *(1e77, 1e154, 1e300),  # overflow in the first prompt, and end all use
+    ),
+    "float32": (
+        *_ORDINARY,
+        *(1e-8, 1e-20, 1e-25),
+        *(3 * [1e5]),
+        *(2 * [2e6]),
+        *(1e9, 1e19, 1e38),
+    ),
+}
 _GAIN_SPREADS: Final = (0.5, 0.5, 0.5, 0.9, 0.0)
 
 # Beside the vocabulary, near and far, and what is no integer. The largest one wraps
@@ -52,7 +68,7 @@ _POWERS: Final = range(2, 9)
 def configs(draw: st.DrawFn) -> DecoderConfig:
     """Small decoders; most have two blocks and share key/value heads.
 
-    They shrink towards one head of two features.
+    They shrink towards one head of two features, in binary64.
     """
     n_heads, n_kv_heads = draw(st.sampled_from(_HEADS))
     return DecoderConfig(
@@ -65,17 +81,25 @@ def configs(draw: st.DrawFn) -> DecoderConfig:
         capacity=draw(st.sampled_from(_CAPACITIES)),
         rope_base=draw(st.sampled_from((10_000.0, 1.5, 500_000.0))),
         rms_epsilon=draw(st.sampled_from((1e-6, 1e-2, 0.0))),
+        dtype=draw(st.sampled_from(_DTYPES)),
     )
 
 
 @st.composite
-def weights(draw: st.DrawFn) -> Weights:
+def weights(draw: st.DrawFn, dtype: DType = "float64") -> Weights:
     """Weights at the chapter's scale mostly, and at every other; never zero."""
     return Weights(
         seed=draw(st.integers(0, 2**64 - 1)),
-        scale=draw(st.sampled_from(_SCALES)),
+        scale=draw(st.sampled_from(_SCALES[dtype])),
         gain_spread=draw(st.sampled_from(_GAIN_SPREADS)),
     )
+
+
+@st.composite
+def begun(draw: st.DrawFn, shapes: st.SearchStrategy[DecoderConfig]) -> Script:
+    """Scripts without calls: a decoder of one of these shapes, and its weights."""
+    config = draw(shapes)
+    return Script(config=config, weights=draw(weights(config.dtype)), calls=())
 
 
 def token(rng: Random, config: DecoderConfig) -> int:
@@ -140,6 +164,8 @@ def changes(config: DecoderConfig) -> tuple[Changes, ...]:
 def position_sweep() -> Iterator[Script]:
     """Every power of two up to 256, one below and one above: as length and position.
 
+    In both dtypes: what float32 makes of a position, only a distant one tells.
+
     Each script decodes across one such position to its full cache, is refused, and then
     fills the same cache from a prompt of exactly that length.
     """
@@ -154,20 +180,21 @@ def position_sweep() -> Iterator[Script]:
         rope_base=10_000.0,
         rms_epsilon=1e-6,
     )
-    for length in sorted(2**k + beside for k in _POWERS for beside in (-1, 0, 1)):
+    lengths = sorted(2**k + beside for k in _POWERS for beside in (-1, 0, 1))
+    for dtype, length in product(get_args(DType), lengths):
         history = tuple((3 * i + i // 7) % 5 for i in range(length + 2))
         calls: list[Call] = [Prefill(prompt=history[: length - 1])]
         calls += [Decode(token_id=token_id) for token_id in (*history[-3:], 0)]
         calls += [Reset(), Prefill(prompt=history[:length])]
         calls += [Decode(token_id=history[length])]
         yield Script(
-            config=replace(shape, capacity=length + 2),
+            config=replace(shape, capacity=length + 2, dtype=dtype),
             weights=Weights(seed=length, gain_spread=0.5),
             calls=tuple(calls),
         )
 
 
-def _other_values(config: DecoderConfig) -> dict[str, tuple[float, ...]]:
+def _other_values(config: DecoderConfig) -> Mapping[str, tuple[float | DType, ...]]:
     """Values by field that differ from the configuration's, valid or not."""
     beside = {
         field: (value + 1, value - 1)
@@ -184,10 +211,11 @@ def _other_values(config: DecoderConfig) -> dict[str, tuple[float, ...]]:
         # By any amount, down to the last bit.
         "rope_base": (2 * rope_base, math.nextafter(rope_base, math.inf)),
         "rms_epsilon": (rms_epsilon + 1e-9, math.nextafter(rms_epsilon, math.inf)),
+        "dtype": tuple(each for each in get_args(DType) if each != config.dtype),
     }
 
 
-def _is_valid(config: DecoderConfig, fields: Mapping[str, float]) -> bool:
+def _is_valid(config: DecoderConfig, fields: Mapping[str, float | DType]) -> bool:
     try:
         replace(config, **fields)  # type: ignore[arg-type] # the config checks its types
     except InvalidConfig:

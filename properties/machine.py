@@ -21,7 +21,7 @@ from properties.calls import Call
 from properties.drawing import drawn, drawn_as_refused, drawn_to_fail, when
 from properties.drawn import initial_weights
 from properties.faulty_turns import Attempt
-from properties.geometry import weights
+from properties.geometry import begun
 from properties.model import Model
 from properties.plan import in_force, make_on, moved
 from properties.reachable import (
@@ -37,12 +37,12 @@ from properties.reachable import (
     two_with_room,
     unbound_fresh,
 )
-from properties.script import Fault, Script, Weights
+from properties.script import Fault, Script
 
 
-def shapes_of(machine: "SessionMachine") -> st.SearchStrategy[DecoderConfig]:
-    """The configurations that were asked for."""
-    return machine.shapes
+def begun_on(machine: "SessionMachine") -> st.SearchStrategy[Script]:
+    """Scripts without calls, of the configurations that were asked for."""
+    return begun(machine.shapes)
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -62,10 +62,10 @@ class SessionMachine(RuleBasedStateMachine):
         self.judged, self.shapes = judged, shapes
         self.calls, self.faults = [], []
 
-    @initialize(config=st.runner().flatmap(shapes_of), weights=weights())
-    def begin(self, config: DecoderConfig, weights: Weights) -> None:
-        self.begun = Script(config=config, weights=weights, calls=())
-        self.model = Model(config, initial_weights(config, weights))
+    @initialize(begun=st.runner().flatmap(begun_on))
+    def begin(self, begun: Script) -> None:
+        self.begun = begun
+        self.model = Model(begun.config, initial_weights(begun.config, begun.weights))
 
     def make(self, calls: Sequence[Call], faults: Sequence[Fault] = ()) -> None:
         self.faults += [moved(fault, len(self.calls)) for fault in faults]

@@ -44,7 +44,8 @@ class Length(NamedTuple):
         hostile: settings of the hunts for input that nobody should give
         has_all_faults: whether everything is raised at every point of a call, not one
             thing at each
-        stride: of the bytecode boundaries at which a call is interrupted; 1 is all
+        stride: of the bytecode boundaries at which a call is interrupted, and of the
+            scripts across scales; 1 is all
         n_signals: that a child process gets while it works
         n_kills: of a child process that saves
         n_rounds: of each thread

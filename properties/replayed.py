@@ -63,7 +63,7 @@ class Standard(NamedTuple):
         """The first of some keys and values by block that is too far off."""
         for layer, pair in enumerate(zip(self.rows(length), held, strict=True)):
             for name, allowed, came in zip(("keys", "values"), *pair, strict=True):
-                where = f"{whose}{name} of block {layer}, [head, position, feature],"
+                where = f"{whose}{name} of block {layer}, [head, position, feature]"
                 if found := allowed.difference(where, came):
                     return found
         return None

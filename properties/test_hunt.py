@@ -61,7 +61,9 @@ def test_corpus(path: Traversable, new_judge: NewJudge) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", SWEEP, ids=[f"to-{each.config.capacity}" for each in SWEEP]
+    "script",
+    SWEEP,
+    ids=[f"to-{each.config.capacity}-{each.config.dtype}" for each in SWEEP],
 )
 def test_positions(script: Script, new_judge: NewJudge) -> None:
     with kept():

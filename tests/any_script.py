@@ -117,6 +117,7 @@ EACH_KIND: Final[tuple[Call, ...]] = (
             capacity=7,
             rope_base=0.1,
             rms_epsilon=0.0,
+            dtype="float32",
         ),
     ),
     calls.Prefill(cache=1, age=2, prompt=(True, 1, -FAR)),

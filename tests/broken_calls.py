@@ -204,7 +204,7 @@ def loses_count_of_its_steps(patch: pytest.MonkeyPatch) -> None:
 
 MORE_CALLS = (
     Witness("P5", spares_its_rows, GROWS),
-    Witness("R2", fails_for_another_reason, GROWS, scale=1e100),
+    Witness("N1", fails_for_another_reason, GROWS, scale=1e100),
     Witness("B5", loses_count_of_its_steps, (Close(), Step(), Step())),
 )
 """What was not seen at first."""

@@ -3,14 +3,15 @@
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
-from typing import Final, TypeVar
+from dataclasses import asdict, fields, replace
+from typing import Final, TypeVar, get_args
 
 import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings, strategies as st
 
 from engine import ConfigMismatch, DecoderConfig, StageFailed
+from engine.arrays import DType
 from properties.calls import BindChanged, Changes
 from properties.drawn import initial_weights, other_config
 from properties.geometry import (
@@ -66,8 +67,8 @@ def sampled_configs() -> Sequence[DecoderConfig]:
 
 
 @functools.cache
-def sampled_weights() -> Sequence[Weights]:
-    return sample(weights())
+def sampled_weights(dtype: DType = "float64") -> Sequence[Weights]:
+    return sample(weights(dtype))
 
 
 def share(drawn: Sequence[T], is_so: Callable[[T], bool]) -> float:
@@ -93,6 +94,7 @@ def share(drawn: Sequence[T], is_so: Callable[[T], bool]) -> float:
         pytest.param(lambda c: c.rms_epsilon == 0, id="no-epsilon"),
         pytest.param(lambda c: c.d_ff % 2 == 1 < c.d_ff, id="odd-width"),
         pytest.param(lambda c: c.head_dim > 2, id="two-frequencies"),
+        pytest.param(lambda c: c.dtype == "float32", id="narrow"),
     ],
 )
 def test_configs_reach(shape: Callable[[DecoderConfig], bool]) -> None:
@@ -106,7 +108,9 @@ def test_configs_reach(shape: Callable[[DecoderConfig], bool]) -> None:
         pytest.param(0.6, lambda c: c.n_layers >= 2, id="two-blocks"),
         pytest.param(0.1, lambda c: 1 < c.n_kv_heads < c.n_heads, id="groups"),
         pytest.param(0.8, lambda c: c.capacity <= 9, id="short"),
-        pytest.param(0.8, lambda c: c.n_heads <= 4, id="narrow"),
+        pytest.param(0.8, lambda c: c.n_heads <= 4, id="few-heads"),
+        pytest.param(0.65, lambda c: c.dtype == "float64", id="wide"),
+        pytest.param(0.15, lambda c: c.dtype == "float32", id="narrow"),
     ],
 )
 def test_most_configs_are(least: float, is_so: Callable[[DecoderConfig], bool]) -> None:
@@ -117,20 +121,34 @@ def test_configs_shrink_to_one_head_of_two_features() -> None:
     smallest = find(configs(), lambda _: True, settings=PROFILES["quick"].machine)
 
     assert (smallest.n_heads, smallest.head_dim, smallest.n_layers) == (1, 2, 2)
+    assert smallest.dtype == "float64"
 
 
-def test_weights_have_every_scale_but_zero() -> None:
-    drawn = {each.scale for each in sampled_weights()}
+@pytest.mark.parametrize(
+    ("dtype", "small", "large"),
+    [
+        ("float64", {1e-160, 1e-25, 1e-8}, {1e40, 2e51, 1e77, 1e154, 1e300}),
+        ("float32", {1e-25, 1e-20, 1e-8}, {1e5, 2e6, 1e9, 1e19, 1e38}),
+    ],
+)
+def test_weights_have_every_scale_but_zero(
+    dtype: DType, small: set[float], large: set[float]
+) -> None:
+    drawn = {each.scale for each in sampled_weights(dtype)}
 
-    assert drawn == {0.02, 1.0, 3.0, 1e40, 2e51, 1e100}
+    assert drawn == {0.02, 1.0, 3.0} | small | large
 
 
-def test_weights_have_the_chapters_scale_by_default() -> None:
-    assert share(sampled_weights(), lambda each: each.scale == 1) >= 0.5
+@pytest.mark.parametrize("dtype", get_args(DType))
+def test_weights_have_the_chapters_scale_by_default(dtype: DType) -> None:
+    assert share(sampled_weights(dtype), lambda each: each.scale == 1) >= 0.5
 
 
-def test_weights_overflow_in_few_scripts() -> None:
-    assert 0 < share(sampled_weights(), lambda each: each.scale > 1e60) <= 0.08
+@pytest.mark.parametrize(("dtype", "beyond"), [("float64", 1e60), ("float32", 1e8)])
+def test_weights_overflow_in_few_scripts(dtype: DType, beyond: float) -> None:
+    drawn = sampled_weights(dtype)
+
+    assert 0 < share(drawn, lambda each: each.scale > beyond) <= 0.08
 
 
 def test_weights_spread_most_gains() -> None:
@@ -139,18 +157,51 @@ def test_weights_spread_most_gains() -> None:
     assert spreads[0.5] > spreads[0.0] > 0
 
 
-@pytest.mark.parametrize("scale", [0.02, 1.0, 3.0, 1e40])
-def test_weights_are_finite_at(scale: float) -> None:
-    made = initial_weights(CONFIG, Weights(seed=1, scale=scale, gain_spread=0.9))
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [
+        *(("float64", scale) for scale in (1e-160, 1e-25, 1e-8, 0.02, 1.0, 3.0, 1e40)),
+        *(("float32", scale) for scale in (1e-25, 1e-20, 1e-8, 0.02, 1.0, 3.0, 1e5)),
+    ],
+)
+def test_weights_are_finite_at(dtype: DType, scale: float) -> None:
+    config = replace(CONFIG, dtype=dtype)
+    made = initial_weights(config, Weights(seed=1, scale=scale, gain_spread=0.9))
 
-    assert np.isfinite(replay(CONFIG, made, (0, 1, 2, 1, 0)).logits).all()
+    assert np.isfinite(replay(config, made, (0, 1, 2, 1, 0)).logits).all()
 
 
-def test_weights_overflow_in_the_first_prompt() -> None:
-    made = initial_weights(CONFIG, Weights(seed=1, scale=1e100))
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [
+        *(("float64", scale) for scale in (1e77, 1e154, 1e300)),
+        *(("float32", scale) for scale in (1e9, 1e19, 1e38)),
+    ],
+)
+def test_weights_overflow_in_the_first_prompt(dtype: DType, scale: float) -> None:
+    config = replace(CONFIG, dtype=dtype)
+    made = initial_weights(config, Weights(seed=1, scale=scale))
 
     with pytest.raises(StageFailed):
-        replay(CONFIG, made, (0, 1))
+        replay(config, made, (0, 1))
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("float64", 2e51), ("float32", 2e6)])
+def test_weights_overflow_at_some_tokens(dtype: DType, scale: float) -> None:
+    config = replace(CONFIG, dtype=dtype)
+    fails = [
+        not can_replay(config, Weights(seed=seed, scale=scale)) for seed in range(30)
+    ]
+
+    assert {*fails} == {True, False}
+
+
+def can_replay(config: DecoderConfig, made: Weights) -> bool:
+    try:
+        replay(config, initial_weights(config, made), (0,))
+    except StageFailed:
+        return False
+    return True
 
 
 def test_changes_change_every_field_alone() -> None:

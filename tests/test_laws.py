@@ -7,9 +7,10 @@ from properties.laws import LAWS
 from tests.broken_answers import ANSWERS
 from tests.broken_calls import CALLS, MORE_CALLS
 from tests.broken_failures import FAILURES, MORE_FAILURES
+from tests.broken_numbers import NUMBERS
 from tests.witness import Witness
 
-WITNESSES = (*ANSWERS, *CALLS, *FAILURES)
+WITNESSES = (*ANSWERS, *CALLS, *FAILURES, *NUMBERS)
 MORE = (*MORE_CALLS, *MORE_FAILURES)
 
 

@@ -1,10 +1,11 @@
 """The sweep of positions goes where it says: across every power of two."""
 
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
 from engine import CacheFull
+from engine.arrays import DType
 from properties.calls import Call, Decode, Prefill, Reset
 from properties.drawn import initial_weights
 from properties.geometry import position_sweep
@@ -15,8 +16,13 @@ SCRIPTS: Final = tuple(position_sweep())
 BESIDE_POWERS: Final = {2**k + beside for k in range(2, 9) for beside in (-1, 0, 1)}
 
 
-def test_sweep_prefills_every_length_beside_a_power_of_two() -> None:
-    lengths = [prompt_length(script.calls[-2]) for script in SCRIPTS]
+@pytest.mark.parametrize("dtype", get_args(DType))
+def test_sweep_prefills_every_length_beside_a_power_of_two(dtype: DType) -> None:
+    lengths = [
+        prompt_length(script.calls[-2])
+        for script in SCRIPTS
+        if script.config.dtype == dtype
+    ]
 
     assert sorted(lengths) == sorted(BESIDE_POWERS)
 
@@ -27,7 +33,11 @@ def test_sweep_decodes_at_every_position_beside_a_power_of_two() -> None:
     assert positions >= BESIDE_POWERS
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda each: str(each.config.capacity))
+@pytest.mark.parametrize(
+    "script",
+    SCRIPTS,
+    ids=lambda each: f"{each.config.capacity}-{each.config.dtype}",
+)
 def test_sweep_decodes_to_the_full_cache_which_refuses_one_more(script: Script) -> None:
     model = Model(script.config, initial_weights(script.config, script.weights))
     *allowed, overflow = script.calls[: script.calls.index(Reset())]
