@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
@@ -32,10 +33,17 @@ from properties.kills import hunt_kills, kills_table
 from properties.laws import LAWS
 from properties.measuring import add_measuring
 from properties.report import report, trace
+from properties.scale import Misplaced, ScalesMissed
 from properties.script import ScriptRejected, from_json
 from properties.signals import hunt_signals, signals_table
 from properties.tables import calls_table
 from properties.threads import hunt_threads, threads_table
+
+FAILURES: Final = (
+    *(PropertyFailed, StrikesMissed, HalfDone, Inconsistent),
+    *(Misplaced, ScalesMissed),
+)
+"""What a command raises that has found something."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     run: Run = options.run
     try:
         return run(options)
-    except (PropertyFailed, StrikesMissed, HalfDone, Inconsistent) as failure:
+    except FAILURES as failure:
         notes: list[str] = getattr(failure, "__notes__", [])
         sys.stdout.write("\n".join((str(failure), *notes, "")))
         return FOUND

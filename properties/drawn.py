@@ -42,13 +42,13 @@ def initial_weights(config: DecoderConfig, weights: Weights) -> Mapping[str, Arr
         elif weights.gain_spread:
             units = rng.units(value.size)
             wide = 1 + weights.gain_spread * (2 * units - 1)
-        drawn[name] = _finite(name, factor * wide, value.dtype)
+        drawn[name] = _scaled(name, wide, factor, value.dtype)
     return MappingProxyType(drawn)
 
 
 @np.errstate(over="ignore")  # what overflows is rejected
-def _finite(name: str, value: Array, dtype: np.dtype[Float]) -> Array:
-    array: Array = value.astype(dtype)
+def _scaled(name: str, value: Array, factor: float, dtype: np.dtype[Float]) -> Array:
+    array: Array = (factor * value).astype(dtype)
     if not np.isfinite(array).all():
         raise ScriptRejected(f"{name} has a value that is not finite")
     return array

@@ -9,6 +9,10 @@ from rich.console import Console
 
 from engine.arrays import DType
 from properties.commanding import FOUND, OK, Command, count, going
+from properties.failures import kept
+from properties.judge import Judge
+from properties.scale import require_complete, scale_table, sweep
+from properties.scaled import scaled_scripts
 from properties.sharpness import CASES, measured, sharpness_table
 from properties.strength_command import add_options, strength
 
@@ -19,11 +23,20 @@ def add_measuring(command: Command) -> None:
         "strength", _strength, "show what the bound sees, and what others see"
     )
     add_options(strong, count)
+    command("scale", _scale, "judge every stage up to the edge of overflow and beyond")
     command("sharpness", _sharpness, "show how far the bound is from the errors made")
 
 
 def _strength(options: argparse.Namespace) -> int:
     return OK if strength(options, partial(going, "models")) else FOUND
+
+
+def _scale(_options: argparse.Namespace) -> int:
+    with kept():
+        swept = sweep(Judge(), going("scripts", list(scaled_scripts())))
+    require_complete(swept)
+    Console().print(scale_table(swept))
+    return OK
 
 
 def _sharpness(_options: argparse.Namespace) -> int:

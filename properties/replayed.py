@@ -122,7 +122,7 @@ class Replayed:
 
     @property
     def reach(self) -> float:
-        """The largest magnitude of all: of a weight, a value, or what a norm divides by.
+        """The largest of all: a weight, a value, or what the least norm divides by.
 
         A gradient is made of some ten such factors.
         """

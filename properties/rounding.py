@@ -91,8 +91,8 @@ class Rounding:
         shrunk = np.maximum(1 - root_off, 0.0)
         off = total(coming, unit * root_off, 3 * self.noise * unit) / shrunk
         most = unit + np.sqrt(width)  # no normalized row is longer, whatever came in
-        bound: Floats = np.fmin(off, most) * np.abs(gain) + self.smallest
-        return bound
+        bound: Floats = np.fmin(off + self.smallest, most) * np.abs(gain)
+        return bound + self.smallest
 
     def rotation(self, x: Off, angles: Floats, logs: Floats) -> Floats:
         """Adjacent pairs turned, (heads, n_tokens, d) by (n_tokens, d / 2).
@@ -236,7 +236,8 @@ def _bent(logs: Floats, off: Floats, weights: Floats) -> Floats:
     least = np.exp(logs - off - rise)
     alone = np.fmax(most - weights, weights - least)
     others = np.sum(alone, axis=-1, keepdims=True) - alone
-    return np.fmin(alone, others)
+    bound: Floats = np.fmin(alone, others)
+    return bound
 
 
 def _log_sum(logs: Floats) -> Floats:

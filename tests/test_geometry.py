@@ -3,23 +3,21 @@
 import functools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import Final, TypeVar, get_args
 
 import numpy as np
 import pytest
 from hypothesis import Phase, find, given, settings, strategies as st
 
-from engine import ConfigMismatch, DecoderConfig, StageFailed
+from engine import DecoderConfig, StageFailed
 from engine.arrays import DType
-from properties.calls import BindChanged, Changes
-from properties.drawn import initial_weights, other_config
+from properties.drawn import initial_weights
 from properties.geometry import (
-    changes,
+    begun,
     configs,
     weights,
 )
-from properties.model import Model
 from properties.plugin import PROFILES
 from properties.script import Weights
 from reference import replay
@@ -124,6 +122,15 @@ def test_configs_shrink_to_one_head_of_two_features() -> None:
     assert smallest.dtype == "float64"
 
 
+def test_scripts_begin_with_the_scales_of_their_dtype() -> None:
+    begun_in: dict[str, set[float]] = {"float64": set(), "float32": set()}
+    for script in sample(begun(configs())):
+        begun_in[script.config.dtype].add(script.weights.scale)
+
+    assert max(begun_in["float32"]) == 1e38
+    assert max(begun_in["float64"]) == 1e300
+
+
 @pytest.mark.parametrize(
     ("dtype", "small", "large"),
     [
@@ -202,45 +209,3 @@ def can_replay(config: DecoderConfig, made: Weights) -> bool:
     except StageFailed:
         return False
     return True
-
-
-def test_changes_change_every_field_alone() -> None:
-    drawn = [each for config in sampled_configs() for each in changes(config)]
-    alone = [fields_of(each) for each in drawn if len(fields_of(each)) == 1]
-
-    assert {field for (field,) in alone} == {each.name for each in fields(CONFIG)}
-
-
-def test_changes_change_both_counts_of_heads() -> None:
-    drawn = [each for config in sampled_configs() for each in changes(config)]
-    together = {fields_of(each) for each in drawn if len(fields_of(each)) > 1}
-
-    assert together == {("n_heads", "n_kv_heads")}
-
-
-def test_changes_give_a_valid_configuration_that_differs_in_these_fields() -> None:
-    pairs = [(each, change) for each in sampled_configs() for change in changes(each)]
-
-    assert [
-        (config, change)
-        for config, change in pairs
-        if differing(config, other_config(config, change)) != fields_of(change)
-    ] == []
-
-
-def test_changes_are_refused_by_their_first_field() -> None:
-    model = Model(CONFIG, initial_weights(CONFIG, Weights(seed=1)))
-    for change in changes(CONFIG):
-        with pytest.raises(ConfigMismatch) as refusal:
-            model.perform(BindChanged(changes=change))
-
-        assert refusal.value.field == fields_of(change)[0]
-
-
-def fields_of(change: Changes) -> tuple[str, ...]:
-    return tuple(change.model_dump(exclude_none=True))
-
-
-def differing(one: DecoderConfig, other: DecoderConfig) -> tuple[str, ...]:
-    values = asdict(other)
-    return tuple(name for name, each in asdict(one).items() if each != values[name])

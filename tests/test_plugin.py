@@ -63,7 +63,10 @@ def collected(law: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize(
     ("law", "files"),
-    [("A3", {"test_interrupts.py"}), ("A1", {"test_hunt.py", "test_faults.py"})],
+    [
+        ("A3", {"test_interrupts.py"}),
+        ("A1", {"test_hunt.py", "test_faults.py", "test_scale.py"}),
+    ],
 )
 def test_one_law_is_hunted_by_those_that_ask_it(law: str, files: set[str]) -> None:
     lines = [line for line in collected(law).stdout.splitlines() if "::" in line]

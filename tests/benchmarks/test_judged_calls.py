@@ -118,4 +118,4 @@ def test_judged_calls(
     print(f"\n{make.__name__}: {n_calls} calls, {n_calls / seconds:.0f} a second")
     for label, spent in sorted(watch.seconds.items(), key=lambda each: -each[1]):
         print(f"  {label}: {spent / total:.0%}")
-    assert set(watch.seconds) == {"engine", "reference", "checks", MAKING}
+    assert set(watch.seconds) == {"engine", "reference", "bounds", "checks", MAKING}
