@@ -11,6 +11,7 @@ from itertools import product
 from time import perf_counter
 from typing import Final, NamedTuple, TypeAlias, get_args
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from engine import StageFailed
@@ -160,7 +161,8 @@ def require_complete(swept: ScaleSweep) -> None:
 
 def scale_table(swept: ScaleSweep) -> Table:
     """By the stage that was aimed at: how many scripts, and how they ended."""
-    shown = Table("stage", title="scripts across scales")
+    title = "scripts by the stage that they aim at"
+    shown = Table("stage", title=title, title_justify="left", box=SIMPLE_HEAD)
     counts = Counter(
         (each.scaled.aim.place[0], column)
         for each in swept.tried
@@ -168,7 +170,7 @@ def scale_table(swept: ScaleSweep) -> Table:
     )
     for column in _COLUMNS:
         shown.add_column(column, justify="right")
-    for stage in dict.fromkeys(stage for stage, _ in REACHABLE):
+    for stage in dict.fromkeys(each.scaled.aim.place[0] for each in swept.tried):
         shown.add_row(stage, *(str(counts[stage, column]) for column in _COLUMNS))
     return shown
 
