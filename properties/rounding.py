@@ -90,7 +90,8 @@ class Rounding:
         root_off += self.smallest / root / root
         shrunk = np.maximum(1 - root_off, 0.0)
         off = total(coming, unit * root_off, 3 * self.noise * unit) / shrunk
-        most = unit + np.sqrt(width)  # no normalized row is longer, whatever came in
+        # No normalized row is longer, whatever came in; it may be another one then.
+        most = CONFIDENCE * (unit + np.sqrt(width))
         bound: Floats = np.fmin(off + self.smallest, most) * np.abs(gain)
         return bound + self.smallest
 
@@ -142,9 +143,10 @@ class Rounding:
         if bent.any():
             logs = shifted[bent] - _log_sum(shifted[bent])
             bound[bent] = _bent(logs, off[bent], made[bent])
-            # Then they need not be independent, and count in absolute values.
+            # Then they are one amount, not many: they count in absolute values, and
+            # what a matrix makes of their one direction is a draw as well.
             together = bound[bent].sum(axis=-1, keepdims=True)
-            drift[bent] = np.sqrt(bound[bent] * together)
+            drift[bent] = CONFIDENCE * np.sqrt(bound[bent] * together)
         return np.where(visible, bound + self._of_shares(made), 0.0), drift
 
     def mixture(self, weights: Off, drift: Floats, v: Off, made: Floats) -> Floats:

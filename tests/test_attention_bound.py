@@ -10,7 +10,7 @@ from engine import Stage
 from engine.arrays import Array, DType
 from properties.allowed import Allowed
 from properties.replayed import Replayed
-from properties.rounding import Off
+from properties.rounding import CONFIDENCE, Off, Rounding
 from properties.tolerance import APART
 from tests.models import EMBEDDING
 from tests.perturbed import Case, deviation, misses
@@ -40,7 +40,7 @@ def any_scores(rng: np.random.Generator, amount: float) -> tuple[Off, Off]:
     """Scores of four keys that are off, and values that are not."""
     scores = np.sqrt(amount) * drawn(rng, 2, N_TOKENS, N_TOKENS)
     values = drawn(rng, 2, N_TOKENS, 2)
-    return Off(scores, np.full_like(scores, amount)), Off(values, 0 * values)
+    return Off(scores, np.full_like(scores, amount)), Off(values, np.zeros_like(values))
 
 
 @pytest.mark.parametrize("amount", [FAINT, 0.05, 0.09])
@@ -53,7 +53,7 @@ def test_mixture_of_opposite_values_moves_as_its_bound(amount: float) -> None:
 
 @pytest.mark.parametrize("amount", [0.11, 0.3, 2.0, 30.0, 1e4])
 def test_bent_softmax_allows_all_that_its_scores_do(amount: float) -> None:
-    """Each is off by its whole bound, so errors are not independent."""
+    """Each is off by its whole bound; a mixture, one amount then, by eight times it."""
     rng = np.random.default_rng(7)
     inputs = [two_opposite(amount), *(any_scores(rng, amount) for _ in range(20))]
     for scores, values in inputs:
@@ -66,7 +66,31 @@ def test_bent_softmax_allows_all_that_its_scores_do(amount: float) -> None:
         found = misses(visible_softmax(far), weights.made, weights.allowed())
         assert 0.3 < found.max() <= 1 + 1e-9
         found = misses(mixed(far, values.value), case.made, case.allowed())
-        assert 0.3 < found.max() <= 1 + 1e-9
+        assert 0.3 < CONFIDENCE * found.max() <= 1 + 1e-9
+
+
+def test_values_that_are_nearly_equal_do_not_cancel() -> None:
+    """Their squares are equal to the last bit, and they move the mixture yet."""
+    scores, values = any_scores(np.random.default_rng(3), 0.05)
+    close = Off(1 + 1e-9 * values.value, values.bound)
+
+    assert Case((scores, close), mixed, mixed_off).misses().max() < 0.6
+
+
+@pytest.mark.parametrize(("row", "made"), [((1, -1, 1, -1), 0), ((1, 1, 1, 1), 1)])
+def test_roundings_of_a_mixture_are_those_of_shares_terms_and_partial_sums(
+    row: tuple[float, ...], made: float
+) -> None:
+    rule, quarters = Rounding.of(np.float64), np.tri(4) / np.arange(1, 5)[:, np.newaxis]
+    weights = Off(quarters[np.newaxis], np.zeros((1, 4, 4)))
+    values = Off(np.array([row])[..., np.newaxis].astype(float), np.zeros((1, 4, 1)))
+    mixture = weights.value @ values.value
+    bound = rule.mixture(weights, weights.bound, values, mixture)[0, 3, 0]
+
+    share, term, partial = rule.noise * (2 + 5), rule.noise * 2, rule.noise * 2 * made
+    assert mixture[0, 3, 0] == made
+    due = np.hypot((share + term) / 4 * 2, partial)
+    assert bound == pytest.approx(due, rel=1e-9, abs=0)
 
 
 def saturated_tie(seed: int, dtype: DType) -> Drawn:

@@ -116,12 +116,13 @@ def test_bound_of_a_change_follows_the_change(epsilon: float, n_roundings: int) 
         ((-23, -19), 1e-30, 0.5),
         ((-45, -41), 1e-8, 0.5),
         ((-42.5, -41.5), 1e-8, 1e-3),
+        ((-37, -35), 1e8, 0.5),
     ],
 )
 def test_change_by_what_underflows_may_be_far_off(
     exponents: tuple[float, float], epsilon: float, rate: float
 ) -> None:
-    """A large part is lost of root or mean, or of the mean times a small rate."""
+    """A large part is lost of root or mean, of the mean times a rate, or at last."""
     rng = np.random.default_rng(2)
     config = replace(ADAMW, learning_rate=rate, epsilon=epsilon, beta2=0.5)
     gradient: Array = (10.0 ** rng.uniform(*exponents, 300)).astype(np.float32)
