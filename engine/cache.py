@@ -174,7 +174,7 @@ class KVCache:
         number = float(value)
         dtype = self._evidence.config.dtype
         stored = rounded(number, dtype)
-        if math.isinf(stored) and not math.isinf(number):
+        if math.isinf(stored) and stored != value:
             message = f"no {dtype} is as large as {number}"
             raise OverflowError(message)
         self._prefix.fill_spare(stored)

@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import stat
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,25 +52,62 @@ def replace_file(path: str, content: bytes) -> None:
         FileRejected: the path is of something else; nothing changed.
         OSError: it cannot be written; nothing changed.
     """
-    target = Path(os.path.realpath(path))
-    with suppress(FileNotFoundError):
-        _require_regular(path, target.stat())
-    partial = target.parent / f".{secrets.token_hex(16)}.partial"
+    replace_files([(path, content)], lambda: None)
+
+
+def replace_files(
+    contents: Sequence[tuple[str, bytes]], announce: Callable[[], None]
+) -> None:
+    """The same for several, in this order, once all of them could be written.
+
+    Args:
+        contents: of each path
+        announce: called right before the first is replaced
+
+    Raises:
+        FileRejected: a path is of something else; nothing changed.
+        OSError: one cannot be written; nothing changed, or ``announce`` was called.
+    """
+    targets = [Path(os.path.realpath(path)) for path, _ in contents]
+    for (path, _), target in zip(contents, targets, strict=True):
+        with suppress(FileNotFoundError):
+            _require_regular(path, target.stat())
+    partials = [
+        target.parent / f".{secrets.token_hex(16)}.partial" for target in targets
+    ]
 
     def write() -> None:
-        with partial.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            shutil.copymode(target, partial)
-        os.replace(partial, target)  # noqa: PTH105 # Path.replace is this, less plainly
+        for partial, target, (_, content) in zip(
+            partials, targets, contents, strict=True
+        ):
+            _write_apart(partial, target, content)
+        announce()
+        for partial, target in zip(partials, targets, strict=True):
+            os.replace(partial, target)  # noqa: PTH105 # Path.replace is this, less plainly
 
-    or_undo(write, lambda: partial.unlink(missing_ok=True))
+    def forget() -> None:
+        for partial in partials:
+            partial.unlink(missing_ok=True)
+
+    or_undo(write, forget)
+    for target in targets:
+        _flush(target.parent)
+
+
+def _write_apart(partial: Path, target: Path, content: bytes) -> None:
+    with partial.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    with suppress(FileNotFoundError):
+        shutil.copymode(target, partial)
+
+
+def _flush(folder: Path) -> None:
     # The new file is whole by now, so a system that cannot flush a directory is no
     # reason to report a failure, which would mean that the older file is still there.
     with suppress(OSError):
-        directory = os.open(target.parent, os.O_RDONLY)
+        directory = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(directory)
         finally:

@@ -17,7 +17,7 @@ from engine.arrays import Array, DType
 from engine.assembly import Dialect, Stored, assembled, changed
 from engine.container import Tensor, opened, reject
 from engine.decoder import Decoder
-from engine.files import exact_path, read_file, replace_file
+from engine.files import exact_path, read_file, replace_file, replace_files
 from engine.kinds import require_kind
 from engine.llama_config import config_of, document_of, read_document
 
@@ -72,9 +72,13 @@ def read_llama(
         OSError: a file is missing, or cannot be read.
     """
     folder = exact_path(path)
-    document = read_document(config_file(folder))
+    name = config_file(folder)
+    before = read_file(name)
+    document = read_document(name)
     tensors = _tensors(folder)
-    config = config_of(config_file(folder), document, tensors.values())
+    if read_file(name) != before:
+        reject(name, "config", "was replaced while the directory was read")
+    config = config_of(name, document, tensors.values())
     config = changed(config, capacity, dtype)
     return assembled(str(Path(folder, _WEIGHTS)), config, _DIALECT, tensors)
 
@@ -83,15 +87,17 @@ def write_llama(path: str | os.PathLike[str], decoder: Decoder) -> None:
     """Write a directory that transformers reads as the same model.
 
     ``read_llama`` gives back every bit, the capacity too. The directory is made if
-    there is none; other files in it stay. ``config.json`` is emptied first and written
-    last: after a write that failed or was interrupted the directory is that of the
-    older decoder, or refused, or that of this one, and never the configuration of one
-    with the weights of the other.
+    there is none; other files in it stay. Once both files could be written apart,
+    ``config.json`` is emptied, and replaced after the weights: a write that stops in
+    between leaves a directory that is refused, never the configuration of one decoder
+    with the weights of another.
 
     Raises:
-        FileRejected: the path can be of no file, or a file is no regular one.
+        FileRejected: the path can be of no file, or a file is no regular one; nothing
+            changed.
         TypeError: an argument is of another kind; nothing changed.
-        OSError: a file cannot be written.
+        OSError: a file cannot be written; nothing changed but that the directory was
+            made, or that it is refused now.
     """
     require_kind(decoder, Decoder)
     folder = exact_path(path)
@@ -103,9 +109,9 @@ def write_llama(path: str | os.PathLike[str], decoder: Decoder) -> None:
     content = save(tensors, {"format": "pt"})
     text = json.dumps(document_of(config), indent=2) + "\n"
     Path(folder).mkdir(exist_ok=True)
-    replace_file(config_file(folder), b"{}\n")
-    replace_file(str(Path(folder, _WEIGHTS)), content)
-    replace_file(config_file(folder), text.encode())
+    name = config_file(folder)
+    files = [(str(Path(folder, _WEIGHTS)), content), (name, text.encode())]
+    replace_files(files, lambda: replace_file(name, b"{}\n"))
 
 
 def _tensors(folder: str) -> dict[str, Stored]:

@@ -1,5 +1,6 @@
 """The first number of a run that is beyond its bound: where a fault shows first."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, TypeAlias
@@ -7,6 +8,7 @@ from typing import Final, TypeAlias
 from engine import Stage
 from properties.recorded import Recorded
 from properties.rehearsal import Rehearsal
+from properties.replayed import Replayed
 from properties.spots import CACHED, OF_KEYS, OF_TOKENS, Spot, spots
 
 Came: TypeAlias = float | tuple[int, ...]
@@ -74,17 +76,33 @@ def first_difference(
 ) -> FirstDifference | None:
     """Make a run up to one of its calls, and find the first number beyond its bound.
 
+    Where none is too far from a replay, the first that is too far from the truth.
+
     Args:
         trial: not yet begun
         plan: its calls
         n_before: how many calls, the judge's among them, come before the last one
     """
+    nearer = None
     for moment in islice(trial.moments(plan), n_before + 1):
         made = trial.record.closing if moment.is_closing else trial.record.seen
-        for spot in spots(moment, trial.taken(), trial.oracle_of):
-            if found := _difference(spot, len(made), is_closing=moment.is_closing):
-                return found
-    return None
+        call, is_closing, values = len(made), moment.is_closing, trial.taken()
+        found = _first(
+            spots(moment, values, trial.oracle_of), call, is_closing=is_closing
+        )
+        if found is not None:
+            return found
+        if nearer is None:
+            exact = spots(moment, values, trial.oracle_of, Replayed.in_truth)
+            nearer = _first(exact, call, is_closing=is_closing)
+    return nearer
+
+
+def _first(
+    all_spots: Iterator[Spot], call: int, *, is_closing: bool
+) -> FirstDifference | None:
+    differences = (_difference(spot, call, is_closing=is_closing) for spot in all_spots)
+    return next((each for each in differences if each is not None), None)
 
 
 def _difference(spot: Spot, call: int, *, is_closing: bool) -> FirstDifference | None:

@@ -1,7 +1,7 @@
 """``Replayed``: what a prefix amounts to, and how far an engine may be from it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple, Self
 
@@ -79,6 +79,7 @@ class Replayed:
         tokens: of the prefix
         replay: what they amount to
         recorded: the values of every stage
+        n_bounds: by how many bounds an engine may miss them
     """
 
     config: DecoderConfig
@@ -86,6 +87,7 @@ class Replayed:
     tokens: tuple[int, ...]
     replay: Replay
     recorded: Mapping[Place, Reals]
+    n_bounds: float = APART
 
     @classmethod
     def of(
@@ -138,7 +140,7 @@ class Replayed:
     @property
     def due(self) -> Standard:
         """The replay, which may be off as much as the engine."""
-        return Standard(self.replay, self.bounds, APART)
+        return Standard(self.replay, self.bounds, self.n_bounds)
 
     @cached_property
     def truth(self) -> Standard | None:
@@ -148,3 +150,11 @@ class Replayed:
             return None
         known = replay(self.config, self.weights, self.tokens, wider)
         return Standard(known, self.bounds, 1.0)
+
+    def in_truth(self) -> "Replayed | None":
+        """The same in that dtype, stage by stage, to be missed by one bound."""
+        wider = wider_than(self.config)
+        if wider is None:
+            return None
+        known = Replayed.in_dtype(self.config, self.weights, self.tokens, wider)
+        return replace(known, n_bounds=1.0)

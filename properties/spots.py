@@ -4,7 +4,7 @@ A row meets its stages; after the rotation of the keys, what was cached of them 
 the values. What was cached before the call comes first, and what it answered last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -72,15 +72,21 @@ class _Held(NamedTuple):
     logits: tuple[Reals | None, ...] = ()
 
 
-def spots(moment: Moment, values: Values, oracle_of: OracleOf) -> Iterator[Spot]:
+def spots(
+    moment: Moment,
+    values: Values,
+    oracle_of: OracleOf,
+    beside: Callable[[Replayed], Replayed | None] = lambda replayed: replayed,
+) -> Iterator[Spot]:
     """All that there is; nothing of a call that had to fail on its way.
 
     Args:
         moment: right after the call
         values: what its stages made; none if no probe can look
         oracle_of: a decoder's, for a generation
+        beside: what the engine's numbers are compared with, of what is due
     """
-    held = _held(moment, oracle_of)
+    held = _held(moment, oracle_of, beside)
     if held is None:
         return
     n_layers = held.replayed.config.n_layers
@@ -99,37 +105,46 @@ def spots(moment: Moment, values: Values, oracle_of: OracleOf) -> Iterator[Spot]
         yield Spot((ANSWER, None), held.length - 1, due, logits)
 
 
-def _held(moment: Moment, oracle_of: OracleOf) -> _Held | None:
+def _held(
+    moment: Moment,
+    oracle_of: OracleOf,
+    beside: Callable[[Replayed], Replayed | None],
+) -> _Held | None:
     call, came, length = moment.call, moment.came, moment.content.length
-    if moment.due is not None:
+    is_own = isinstance(call, Generate)
+    if moment.due is not None or not (is_own or length):
         return None
-    if isinstance(call, Generate):
-        return _generated(call, moment, oracle_of)
-    if not length:
+    replayed = beside(
+        _generated(call, moment, oracle_of)
+        if isinstance(call, Generate)
+        else moment.replayed
+    )
+    if replayed is None:
         return None
-    held = _Held(moment.replayed, moment.length_before, length)
+    if is_own:
+        return _Held(replayed, 0, len(replayed.tokens))
+    held = _Held(replayed, moment.length_before, length)
     if not isinstance(came, Answer):
         return held
     if Offer.ROWS in moment.subject.offers:
-        due = held.replayed.due.rows(length)
+        due = replayed.due.rows(length)
         held = held._replace(blocks=tuple(zip(due, moment.rows, strict=True)))
     if isinstance(call, Prefill | Decode):
         held = held._replace(logits=(came.logits,))
     return held
 
 
-def _generated(call: Generate, moment: Moment, oracle_of: OracleOf) -> _Held:
-    """Its cache is its own: only a probe sees those rows.
+def _generated(call: Generate, moment: Moment, oracle_of: OracleOf) -> Replayed:
+    """Of the tokens that were chosen; whether these had to be is the law P6's.
 
-    They are compared with a replay of the tokens that were chosen; whether these had to
-    be is the law P6's.
+    A generation's cache is its own: only a probe sees those rows.
     """
     config, came = moment.model.decoders[call.decoder].config, moment.came
     tokens = tuple(map(int, call.prompt))
     if isinstance(came, Answer) and came.generation is not None:
         tokens += came.generation.generated[:-1]
     oracle = oracle_of(config, moment.model.weights(call.decoder))
-    return _Held(oracle.replay_whole(tokens), 0, len(tokens))
+    return oracle.replay_whole(tokens)
 
 
 def _cached(held: _Held, layer: int, position: int) -> Iterator[Spot]:

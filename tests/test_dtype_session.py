@@ -69,6 +69,17 @@ def test_spare_rows_take_no_number_beyond_the_dtype(value: float) -> None:
     World.prefilled(GROUPED).cache.fill_spare(value)
 
 
+def test_spare_rows_take_no_number_beyond_every_float() -> None:
+    """A wider float becomes infinite without a word where Python's is made of it."""
+    world = World.prefilled(SINGLE)
+    before = world.everything()
+
+    with pytest.raises(OverflowError):
+        world.cache.fill_spare(np.finfo(np.longdouble).max)  # type: ignore[arg-type] # a real number yet
+
+    assert world.everything() == before
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
 def test_copy_has_the_bits(copied: Callable[[KVCache], KVCache]) -> None:
     world = World.prefilled(SINGLE)

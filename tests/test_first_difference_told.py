@@ -7,11 +7,14 @@ import pytest
 
 from engine import Stage
 from properties.built_in import BuiltIn
+from properties.calls import Prefill
+from properties.chapter import CONFIG
 from properties.first_difference import FirstDifference
 from properties.judge import Judge
+from properties.script import Script, Weights
 from properties.spots import ANSWER
 from properties.subject import Observation
-from tests.broken_answers import rotates_one_further
+from tests.broken_answers import misses_by_more_than_a_bound, rotates_one_further
 from tests.broken_runs import is_wrong_without_a_probe
 from tests.judged import GROWS, failure_of, script_of
 
@@ -114,3 +117,17 @@ def test_failure_stands_if_the_search_fails(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert str(failure.first) == "looking for it raised RuntimeError('once is enough')"
     assert str(failure).startswith("P2 rows")
+
+
+def test_miss_of_the_truth_alone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is within two bounds of the replay; the answer misses the truth by 1.5."""
+    misses_by_more_than_a_bound(monkeypatch)
+    script = Script(
+        config=CONFIG,
+        weights=Weights(seed=38, gain_spread=0.5),
+        calls=(Prefill(prompt=(0, 1)),),
+    )
+    first = failure_of(script).first
+
+    assert isinstance(first, FirstDifference)
+    assert (first.call, first.stage, first.position) == (0, "answer", 1)

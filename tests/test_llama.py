@@ -1,6 +1,5 @@
 """A Hugging Face Llama directory gives back what was written, and means the same."""
 
-import errno
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +18,6 @@ from tests.llamas import (
     WIDE,
     Stored,
     bits,
-    blamed,
     document,
     store,
     store_as,
@@ -31,7 +29,6 @@ from tests.models import GROUPED, decoder_of
 
 each_llama = pytest.mark.parametrize("config", LLAMAS.values(), ids=LLAMAS)
 
-NO_ROOM = (errno.ENOSPC, "no room")
 LONG = replace(WIDE, capacity=9)
 
 
@@ -95,55 +92,6 @@ def test_directory_tells_all_that_transformers_asks(folder: Path) -> None:
     }
     with safe_open(folder / "model.safetensors", "numpy") as file:
         assert file.metadata() == {"format": "pt"}
-
-
-def test_older_directory_is_replaced_and_other_files_stay(folder: Path) -> None:
-    (folder / "tokenizer.json").write_text("{}", encoding="utf-8")
-    decoder = decoder_of(GROUPED)
-    write_llama(folder, decoder)
-
-    assert bits(read_llama(folder)) == bits(decoder)
-    assert sorted(each.name for each in folder.iterdir()) == [
-        "config.json",
-        "model.safetensors",
-        "tokenizer.json",
-    ]
-
-
-@pytest.mark.parametrize("n_replaced", [0, 1, 2])
-def test_write_that_stops_mixes_no_two_decoders(
-    n_replaced: int, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A system that refuses to replace one more file."""
-    older, left = bits(varied()), [None] * n_replaced
-    replace_at_last = os.replace
-
-    def replace_some(source: Path, target: Path) -> None:
-        if not left:
-            raise OSError(*NO_ROOM)
-        left.pop()
-        replace_at_last(source, target)
-
-    monkeypatch.setattr(os, "replace", replace_some)
-    with pytest.raises(OSError, match=NO_ROOM[1]):
-        write_llama(folder, decoder_of(replace(GROUPED, rope_base=5.0)))
-    monkeypatch.undo()
-
-    if n_replaced:
-        with pytest.raises(FileRejected) as refusal:
-            read_llama(folder)
-        assert blamed(refusal.value) == ("config.json", "model_type")
-    else:
-        assert bits(read_llama(folder)) == older
-
-
-def test_write_takes_a_decoder_and_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="Decoder"):
-        write_llama(tmp_path / "new", GROUPED)  # type: ignore[arg-type] # wrong on purpose
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError):
-        write_llama(tmp_path / "file", decoder_of(GROUPED))
 
 
 def test_pipe_is_no_configuration(folder: Path) -> None:

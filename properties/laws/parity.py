@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from engine.arrays import Array
 from properties.calls import Decode, Prefill
 from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import ANSWERED, LOGITS, law
@@ -17,6 +18,9 @@ def logits(moment: Moment) -> Difference | None:
     """Logits are those of a full replay at its newest position."""
     if moment.met is Met.DISAGREED:
         return _missing(moment)
+    is_told = Offer.OUTPUTS in moment.subject.offers
+    if is_told and (found := _other_dtype("the newest logits", moment, moment.logits)):
+        return found
     if moment.error <= 1:
         return None
     return moment.newest.difference("the newest logits", moment.logits)
@@ -32,6 +36,10 @@ def rows(moment: Moment) -> Difference | None:
     if key in moment.oracle.sound:
         return None
     held = [(each.keys, each.values) for each in moment.rows]
+    for pair in held:
+        for each in pair:
+            if found := _other_dtype("cached rows", moment, each):
+                return found
     if found := moment.replayed.due.missed_row("", held, length):
         return found
     moment.oracle.sound.add(key)
@@ -117,6 +125,11 @@ def _missing(moment: Moment) -> Difference | None:
     if moment.due is not None or not (is_ours or lacks_logits):
         return None
     return Difference(where="no answer came", due="an answer", came=repr(moment.came))
+
+
+def _other_dtype(what: str, moment: Moment, came: Array) -> Difference | None:
+    """Numbers that were widened or narrowed on the way, though they may be right."""
+    return unlike(f"the dtype of {what}", moment.config.dtype, came.dtype.name)
 
 
 def _row_key(moment: Moment) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
