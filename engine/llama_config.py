@@ -35,6 +35,7 @@ _MUST_BE_IF_TOLD: Final[Document] = {
     "hidden_act": "silu",
     "attention_bias": False,
     "mlp_bias": False,
+    "rope_interleaved": False,
 }
 _ROPE_PARTS: Final = ("rope_scaling", "rope_parameters")
 _OLDEST_ROPE_BASE: Final = 10_000.0  # of the first Llamas, whose files do not tell it

@@ -110,7 +110,7 @@ class PropertyFailed(AssertionError):
             found = self.search(n_before)
         except Exception as error:  # noqa: BLE001 # any engine may raise anything
             return NoDifference(f"looking for it raised {error!r}")
-        return found or NoDifference("none found when it was run again")
+        return found or NoDifference("no number is beyond its bound")
 
     def __str__(self) -> str:
         law, *others = self.broken

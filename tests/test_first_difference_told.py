@@ -103,7 +103,7 @@ def test_failure_stands_that_does_not_come_again(
     lines = str(failure_of(script_of(*GROWS))).splitlines()
 
     assert lines[0].startswith("P1 logits")
-    assert lines[5] == "  first difference: none found when it was run again"
+    assert lines[5] == "  first difference: no number is beyond its bound"
 
 
 def test_failure_stands_if_the_search_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,8 @@ from properties.interrupts.world import ADAMW, ONE_BLOCK
 def _configuration() -> Scene:
     def call() -> object:
         config = copy.copy(DecoderConfig(**asdict(ONE_BLOCK)))
-        return config, config.head_dim, config.kv_width, config.group_size
+        sizes = config.head_dim, config.kv_width, config.group_size
+        return config, *sizes, config.float_type
 
     return Scene(call)
 

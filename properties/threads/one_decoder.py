@@ -199,7 +199,8 @@ def hunt_on_one_decoder(n_rounds: int) -> Counter[str]:
     n_meetings = -(-n_rounds // N_TRIES)
     for n_done in range(1, MOST * n_meetings + 1):
         crowd.meet()
-        least = min(crowd.counts[each] for each in ("steps_taken", "steps_refused"))
+        met = ("sessions", "steps_taken", "steps_refused")
+        least = min(crowd.counts[each] for each in met)
         if n_done >= n_meetings and least >= n_meetings:
             return crowd.counts
     raise Inconsistent(f"sessions and steps met too seldom: {dict(crowd.counts)}")
