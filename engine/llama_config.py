@@ -35,7 +35,9 @@ _MUST_BE_IF_TOLD: Final[Document] = {
     "hidden_act": "silu",
     "attention_bias": False,
     "mlp_bias": False,
-    "rope_interleaved": False,
+}
+_MAY_BE: Final[Document] = {
+    "rope_interleaved": False,  # as it is for transformers, which does not know it
 }
 _ROPE_PARTS: Final = ("rope_scaling", "rope_parameters")
 _OLDEST_ROPE_BASE: Final = 10_000.0  # of the first Llamas, whose files do not tell it
@@ -98,6 +100,9 @@ def config_of(
             reject(path, key, f"is missing, must be {expected!r}")
         if (given := told.pop(key, expected)) != expected:
             reject(path, key, f"is {given!r}, must be {expected!r}")
+    for key, harmless in _MAY_BE.items():
+        if told.get(key) is harmless:
+            del told[key]
     told["rope_theta"] = _rope_base(path, told)
     told.setdefault("num_key_value_heads", told.get("num_attention_heads"))
     head_dim = told.pop("head_dim", None)

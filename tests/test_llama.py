@@ -166,6 +166,12 @@ def test_base_may_be_told_among_parameters(part: str, kind: str, folder: Path) -
     assert read_llama(folder).config.rope_base == 500
 
 
+def test_published_directory_tells_that_its_halves_are_rotated(folder: Path) -> None:
+    tell(folder, document(folder) | {"rope_interleaved": False})
+
+    assert bits(read_llama(folder)) == bits(varied())
+
+
 def test_head_that_is_the_table_is_tied(folder: Path) -> None:
     told = tensors(folder)
     store(folder, told | {"lm_head.weight": told["model.embed_tokens.weight"]})

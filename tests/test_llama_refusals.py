@@ -30,7 +30,6 @@ OPTIONS: Final[Mapping[str, tuple[object, str]]] = {
     "head_dim": (4, "is 4, must be 2"),
     "hidden_act": ("gelu", "is 'gelu', must be 'silu'"),
     "mlp_bias": (True, "is True, must be False"),
-    "rope_interleaved": (True, "is True, must be False"),
     "model_type": ("mistral", "is 'mistral', must be 'llama'"),
     "partial_rotary_factor": (0.5, "is an option that is not supported"),
     "quantization_config": ({"bits": 4}, "is an option that is not supported"),
