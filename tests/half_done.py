@@ -6,7 +6,7 @@ from textwrap import dedent
 from types import FunctionType
 from typing import Final, NamedTuple
 
-from engine import cache, checkpoint, optimizer, row
+from engine import cache, checkpoint, files, optimizer, row
 from engine.session import DecoderSession
 from properties.interrupts import transaction_scenes
 
@@ -102,16 +102,16 @@ FAULTS: Final = {
     "a file is written in place": Fault(
         checkpoint,
         "replace_file",
-        "target = Path(os.path.realpath(path))",
-        'with open(path, "wb") as file:\n        return file.write(content)',
+        "replace_files([(path, content)], lambda: None)",
+        'with open(path, "wb") as file:\n        file.write(content)',
         "save over an older file",
         4,
         "saved: 0 bytes",
     ),
     "a half-written file stays": Fault(
-        checkpoint,
-        "replace_file",
-        "or_undo(write, lambda: partial.unlink(missing_ok=True))",
+        files,
+        "replace_files",
+        "or_undo(write, forget)",
         "write()",
         "save",
         20,

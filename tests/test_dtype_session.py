@@ -75,7 +75,7 @@ def test_spare_rows_take_no_number_beyond_every_float() -> None:
     before = world.everything()
 
     with pytest.raises(OverflowError):
-        world.cache.fill_spare(np.finfo(np.longdouble).max)  # type: ignore[arg-type] # a real number yet
+        world.cache.fill_spare(np.finfo(np.longdouble).max)  # type: ignore[arg-type] # real, though of NumPy's own kind
 
     assert world.everything() == before
 

@@ -14,6 +14,7 @@ from properties.commanding import FOUND, OK, UNUSABLE
 from properties.corruptions import CORRUPTIONS
 from properties.prefilled import N_STEPS, Prefilled
 from properties.rejections import LOGITS, ROWS, RULES, Tally
+from properties.replayed import Replayed, Standard
 from properties.strength import SOUND, Kind, Step, Tallies, measured, steps
 from properties.strength_models import drawn_models, real_models
 from properties.strength_report import n_false_alarms, tables, to_json
@@ -157,8 +158,8 @@ def test_command_prints_a_table_a_dtype_and_stores_the_counts(
 def test_false_alarm_is_a_finding(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("properties.tolerance.APART", 1e-9)
-    monkeypatch.setattr("properties.replayed.APART", 1e-9)
+    close = property(lambda known: Standard(known.replay, known.bounds, 1e-9))
+    monkeypatch.setattr(Replayed, "due", close)
     monkeypatch.setattr("properties.rejections._require_sound", lambda _case: None)
     code = main(["strength", "--seeds", "1", "--fresh", "1", "--dtype", "float32"])
 
