@@ -64,7 +64,7 @@ def _fallible(rng: Random, model: Model) -> tuple[Sequence[Call], Fallible]:
     """A call that succeeds, if nothing is put in, and what has to come before it."""
     kinds = [_generate]
     if open_caches(model):
-        kinds += [_prefill, _decode]
+        kinds += [_prefill, _decode, _decode]
     return rng.choice(kinds)(rng, model)
 
 

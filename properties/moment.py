@@ -15,7 +15,7 @@ from properties.allowed import Allowed
 from properties.calls import Call, Decode, Generate, Prefill
 from properties.choices import DueGeneration
 from properties.model import Model
-from properties.oracle import LoneRun, Oracle
+from properties.oracle import LoneRun, Oracle, bits_of_rows
 from properties.points import Point
 from properties.replayed import Replayed
 from properties.subject import Answer, Observation, Subject
@@ -184,6 +184,11 @@ class Moment:
     def rows(self) -> Sequence[LayerRows]:
         """What the cache in focus holds."""
         return self.subject.rows(self.cache)
+
+    @cached_property
+    def row_bits(self) -> tuple[bytes, ...]:
+        """The same to the bit, keys and values of every block."""
+        return bits_of_rows(self.rows)
 
     @property
     def lone(self) -> LoneRun:

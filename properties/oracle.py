@@ -37,6 +37,7 @@ class Oracle:
     Attributes:
         errors: of logits, as a share of the bound; by history, what was ahead, bits
         sound: histories with bits of rows that were compared and found right
+        true: the same of histories, what was ahead, logits and rows, and the truth
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Oracle:
         self._replays: dict[tuple[int, ...], Replayed | StageFailed] = {}
         self.errors: dict[tuple[tuple[int, ...], tuple[int, ...], bytes], float] = {}
         self.sound = set[tuple[tuple[int, ...], tuple[bytes, ...]]]()
+        self.true = set[tuple[object, ...]]()
         self._runs: dict[tuple[tuple[int, ...], int, float], LoneRun] = {}
 
     def replay(self, history: tuple[int, ...], ahead: tuple[int, ...]) -> Replayed:

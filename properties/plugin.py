@@ -67,8 +67,8 @@ class Length(NamedTuple):
 def _length(tenths: int, depth: int, stride: int, *, has_floors: bool) -> Length:
     """So many tenths of the default length."""
     return Length(
-        machine=_profile(50 * tenths),
-        more=_profile(50 * tenths // 4),
+        machine=_profile(35 * tenths),
+        more=_profile(5 * tenths),
         climb=_profile(5 * tenths, Phase.target),
         depth=depth,
         has_floors=has_floors,
@@ -83,7 +83,7 @@ def _length(tenths: int, depth: int, stride: int, *, has_floors: bool) -> Length
 
 PROFILES: Final = {
     "quick": _length(1, depth=2, stride=200, has_floors=False),
-    "default": _length(10, depth=3, stride=20, has_floors=True),
+    "default": _length(10, depth=3, stride=30, has_floors=True),
     "deep": _length(100, depth=4, stride=1, has_floors=True),
 }
 

@@ -53,7 +53,8 @@ def early_decodes(rng: Random, model: Model) -> Sequence[Call]:
 def strange_decodes(rng: Random, model: Model) -> Sequence[Call]:
     """What is no token, in a full cache too."""
     cache = rng.choice(open_filled(model))
-    strange = [strange_token(rng, model.caches[cache].config) for _ in range(2)]
+    config = model.caches[cache].config
+    strange = [strange_token(rng, config), strange_token(rng, config), True]
     return [Decode(cache=cache, token_id=each) for each in strange]
 
 
@@ -130,7 +131,7 @@ def worn_counters(rng: Random, model: Model) -> Sequence[Call]:
     short = tokens(rng, config, 1)
     longer = rng.choice((short, good_prompt(rng, config)))
     prompt = Prefill(cache=cache, prompt=longer)
-    few, again = decodes_of(rng, model, 3 * [cache]), filled(rng, model, cache)
+    few, again = decodes_of(rng, model, 4 * [cache]), filled(rng, model, cache)
     bind = Bind(cache=cache, decoder=new.decoder)
     return [new, bind, bad, prompt, *few, *again, Reset(cache=cache), *again]
 

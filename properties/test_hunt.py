@@ -22,7 +22,7 @@ NewJudge: TypeAlias = Callable[[], Judge]
 CORPUS = sorted(
     (files("properties") / "corpus").iterdir(), key=lambda script: script.name
 )
-MORE: Final = 4  # a random run may reach one cell of hundreds late
+MORE: Final = 12  # a random run may reach one cell of hundreds late
 
 SWEEP = list(position_sweep())
 

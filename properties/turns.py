@@ -157,7 +157,7 @@ def training_between_sessions(rng: Random, model: Model) -> Sequence[Call]:
 
 def _between_sessions(rng: Random, model: Model, made: Step | Train) -> Sequence[Call]:
     """Everything closed, a step on an old cache's decoder, and a new cache in use."""
-    filled = rng.choice((True, True, False)) and fresh_and_filled(model)
+    filled = rng.choice((True, False)) and fresh_and_filled(model)
     old = rng.choice(filled or once_bound(model))
     step = made.model_copy(update={"decoder": owner(model, old)})
     bind = Bind(cache=old, decoder=step.decoder)  # the second one is refused

@@ -34,7 +34,7 @@ def shown_settings(profile: str, ci: str) -> str:
 
 @pytest.mark.parametrize("ci", ["", "1", "true"])
 @pytest.mark.parametrize(
-    ("profile", "examples"), [("", 500), ("quick", 50), ("deep", 5_000)]
+    ("profile", "examples"), [("", 350), ("quick", 35), ("deep", 3_500)]
 )
 def test_hunts_run_on_fresh_seeds_and_keep_what_failed(
     profile: str, examples: int, ci: str
@@ -43,7 +43,7 @@ def test_hunts_run_on_fresh_seeds_and_keep_what_failed(
 
 
 def test_hunt_is_default_when_another_profile_is_loaded() -> None:
-    assert shown_settings("ci", "") == "500 False False None 0"
+    assert shown_settings("ci", "") == "350 False False None 0"
 
 
 def test_hunt_follows_the_profile_of_this_run() -> None:

@@ -7,7 +7,6 @@ from properties.calls import Decode, Prefill
 from properties.difference import Difference, unlike, unlike_bits
 from properties.laws.law import ANSWERED, LOGITS, law
 from properties.moment import NOTHING, Met, Moment
-from properties.oracle import bits_of_rows
 from properties.replayed import Standard
 from properties.subject import Offer
 from reference import Replay
@@ -32,7 +31,7 @@ def rows(moment: Moment) -> Difference | None:
     length, cache = moment.content.length, moment.cache
     if not length or moment.after.caches[cache] == moment.before.caches[cache]:
         return None
-    key = _row_key(moment)
+    key = moment.content.history, moment.row_bits
     if key in moment.oracle.sound:
         return None
     held = [(each.keys, each.values) for each in moment.rows]
@@ -85,7 +84,7 @@ def spare_rows(moment: Moment) -> Difference | None:
         return found
     is_same = moment.is_undisturbed
     if is_same and moment.ends_sequence and Offer.ROWS in moment.subject.offers:
-        is_same = bits_of_rows(moment.rows) == moment.lone.rows
+        is_same = moment.row_bits == moment.lone.rows
     if is_same:
         return None  # the run has NaN there, the lone one zeros
     where = "with NaN in spare rows, the run"
@@ -104,17 +103,14 @@ def _not_foul(moment: Moment) -> Difference | None:
 @law("P7 truth", LOGITS)
 def truth(moment: Moment) -> Difference | None:
     """Engine and replay are each within one bound of a replay in a wider dtype."""
-    exact = moment.replayed.truth
-    if exact is None or moment.error > 1:
-        return None  # the machine has no wider one; or it is for the law P1
-    newest = exact.logits(moment.content.length)
-    found = newest.difference("the newest logits", moment.logits)
-    if found or not moment.ends_sequence:
-        return found
-    if _row_key(moment) in moment.oracle.sound:
-        held = [(each.keys, each.values) for each in moment.rows]
-        found = exact.missed_row("", held, moment.content.length)
-    return found or _missed_by_replay(exact, moment.replayed.replay)
+    rows = moment.row_bits if moment.ends_sequence else ()
+    key = moment.content.history, moment.ahead, moment.bits, rows
+    if key in moment.oracle.true or moment.error > 1:
+        return None  # it was looked at before; or it is for the law P1
+    found = _missed_truth(moment)
+    if found is None:
+        moment.oracle.true.add(key)
+    return found
 
 
 def _missing(moment: Moment) -> Difference | None:
@@ -129,12 +125,24 @@ def _missing(moment: Moment) -> Difference | None:
 
 def _other_dtype(what: str, moment: Moment, came: Array) -> Difference | None:
     """Numbers that were widened or narrowed on the way, though they may be right."""
-    return unlike(f"the dtype of {what}", moment.config.dtype, came.dtype.name)
+    if came.dtype == moment.config.float_type:
+        return None
+    where = f"the dtype of {what}"
+    return Difference(where=where, due=moment.config.dtype, came=came.dtype.name)
 
 
-def _row_key(moment: Moment) -> tuple[tuple[int, ...], tuple[bytes, ...]]:
-    """By which rows that were compared and found right are remembered."""
-    return moment.content.history, bits_of_rows(moment.rows)
+def _missed_truth(moment: Moment) -> Difference | None:
+    exact = moment.replayed.truth
+    if exact is None:
+        return None  # the machine has no wider dtype
+    length = moment.content.length
+    found = exact.logits(length).difference("the newest logits", moment.logits)
+    if found or not moment.ends_sequence:
+        return found
+    if (moment.content.history, moment.row_bits) in moment.oracle.sound:
+        held = [(each.keys, each.values) for each in moment.rows]
+        found = exact.missed_row("", held, length)
+    return found or _missed_by_replay(exact, moment.replayed.replay)
 
 
 def _missed_by_replay(truth: Standard, replay: Replay) -> Difference | None:
