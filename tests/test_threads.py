@@ -61,7 +61,7 @@ def borrows_nothing(patch: pytest.MonkeyPatch) -> None:
 def copies_what_comes(patch: pytest.MonkeyPatch) -> None:
     def at_some_moment(prefix: Prefix, read: Callable[[], T]) -> tuple[State, T]:
         state = prefix.state
-        sleep(1e-4)
+        sleep(1e-3)
         return state, read()
 
     patch.setattr(Prefix, "at_one_moment", at_some_moment)
