@@ -24,10 +24,9 @@ times its gain, however large the error that comes in.
 
 **Where the model ends.** Errors are not independent where matrices of several blocks
 have one direction in common, or rank one and a great width: there a right engine can be
-further off than this. Rank one was safe
-up to a width of 96, and the same feed-forward direction in all blocks up to four of
-them. A sum of thousands of equal terms is rounded one way each time, too: up to 4,096
-of them stayed inside.
+further off than this. Rank one was safe up to a width of 96, and the same feed-forward
+direction in all blocks up to four of them. A sum of thousands of equal terms is rounded
+one way each time, too: up to 4,096 of them stayed inside.
 
 **Alignment.** What was trained shares directions: a row that an optimizer has moved,
 the matrices that moved it, and the errors of both. Such errors add up as they are, and
