@@ -178,7 +178,7 @@ def require_readable(where: str, error: EngineError) -> None:
     for duplicate in (copy.copy, _pickled):
         try:
             again = duplicate(error)
-        except Exception as failure:
+        except BaseException as failure:
             if duplicate is _pickled and _has_unpicklable(error):
                 return
             raise Inconsistent(f"{where}: {error!r} cannot be copied") from failure
@@ -193,6 +193,6 @@ def _pickled(error: EngineError) -> object:
 def _has_unpicklable(error: EngineError) -> bool:
     try:
         pickle.dumps(tuple(vars(error).values()))
-    except Exception:  # noqa: BLE001 # the caller's own object decides what comes
+    except BaseException:  # noqa: BLE001 # the caller's own object decides what comes
         return True
     return False
