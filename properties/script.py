@@ -89,7 +89,12 @@ def from_json(text: str | bytes) -> Script:
     try:
         return Script.model_validate_json(text)
     except ValidationError as error:
-        raise ScriptRejected("; ".join(map(_told, error.errors()))) from None
+        raise ScriptRejected(told_of(error)) from None
+
+
+def told_of(error: ValidationError) -> str:
+    """What is wrong with a record, place by place."""
+    return "; ".join(map(_told, error.errors()))
 
 
 def _told(error: ErrorDetails) -> str:
