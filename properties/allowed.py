@@ -33,7 +33,9 @@ class Allowed(NamedTuple):
         """The first element that is missed by too much, or the other shape."""
         if self.due.shape != came.shape:
             where = f"{where}, shape"
-            return Difference(where=where, due=self.due.shape, came=came.shape)
+            return Difference(
+                where=where, due=self.due.shape, came=came.shape, place=("shape",)
+            )
         place = self.missed(came)
         if place is None:
             return None
@@ -42,6 +44,7 @@ class Allowed(NamedTuple):
             due=self.due[place],
             came=came[place],
             bound=float(self.bound[place]),
+            place=place,
         )
 
     @np.errstate(all="ignore")  # opposite numbers may be infinitely far apart

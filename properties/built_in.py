@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from tempfile import TemporaryDirectory
 
 from engine import (
     AdamW,
@@ -18,7 +19,9 @@ from engine import (
     StepOutput,
     Work,
     generate,
+    load,
     loss_and_gradients,
+    save,
 )
 from engine.arrays import Array, Vector
 from properties.calls import (
@@ -34,6 +37,7 @@ from properties.calls import (
     NewDecoder,
     Prefill,
     Reset,
+    Restore,
     Step,
     Train,
 )
@@ -74,7 +78,7 @@ class BuiltIn(Subject):
                 self._session(call).reset()
             case Close():
                 self._session(call).close()
-            case NewDecoder() | NewCache() | Copy():
+            case NewDecoder() | Restore() | NewCache() | Copy():
                 self._make(call)
             case Bind() | BindRebuilt() | BindChanged():
                 cache = self.caches[call.cache]
@@ -137,9 +141,11 @@ class BuiltIn(Subject):
 
     def handed_out(self) -> Iterator[Array]:
         """Values, and rows; logits are with the answers."""
-        for decoder in self.decoders:
-            yield decoder.parameters[0].value  # each is handed out in one way
+        for decoder in self.decoders:  # each parameter is handed out in one way
+            yield decoder.parameters[0].value
             yield from decoder.weights.values()
+        for moment in self.optimizer.snapshot().moments:
+            yield from moment.arrays()
         for cache in self.caches:
             for rows in cache.layers:
                 yield from (rows.keys, rows.values)
@@ -161,14 +167,27 @@ class BuiltIn(Subject):
     def _session(self, call: Prefill | Decode | Reset | Close) -> DecoderSession:
         return self.sessions[call.cache][-1 - call.age]
 
-    def _make(self, call: NewDecoder | NewCache | Copy) -> None:
+    def _make(self, call: NewDecoder | Restore | NewCache | Copy) -> None:
         match call:
+            case Restore(decoder=decoder):
+                self._restore(self.decoders[decoder])
             case NewDecoder(decoder=decoder, rebuilt=rebuilt):
                 self.decoders.append(_rebuilt(self.decoders[decoder], rebuilt))
             case NewCache(decoder=decoder, work=work):
                 self._keep(KVCache(self.decoders[decoder], work=Work(*work)))
             case Copy(cache=cache):
                 self._keep(copy(self.caches[cache]))
+
+    def _restore(self, decoder: Decoder) -> None:
+        """The generator's state is a number, so only the file can have changed it."""
+        with TemporaryDirectory() as folder:
+            path = f"{folder}/saved"
+            save(path, decoder, self.optimizer, self.rng)
+            loaded = load(path)
+        assert loaded.optimizer is not None
+        assert loaded.rng is not None
+        self.decoders.append(loaded.decoder)
+        self.optimizer, self.rng = loaded.optimizer, loaded.rng
 
     def _keep(self, cache: KVCache) -> None:
         self.caches.append(cache)
@@ -205,8 +224,8 @@ class BuiltIn(Subject):
         self.rng = SplitMix64(call.rng_state)
         request = request_of(call)
         decoder = self.decoders[call.decoder]
-        generation = generate(decoder, call.prompt, request, self.rng, self._probe)
-        return Answer(generation=generation)
+        made = generate(decoder, call.prompt, request, self.rng, self._probe)
+        return Answer(generation=made)
 
 
 def _view(cache: KVCache) -> CacheView:

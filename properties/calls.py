@@ -1,9 +1,10 @@
 """The calls of a script, as data.
 
 A run begins with one decoder, one cache and one session that is bound to them. Decoders
-and caches are named by the order in which they came to be: each ``NewDecoder`` makes
-the next decoder, each ``NewCache`` and each ``Copy`` the next cache. A call on a cache
-goes to its newest session, or to the one opened ``age`` sessions before that.
+and caches are named by the order in which they came to be: each ``NewDecoder`` and each
+``Restore`` makes the next decoder, each ``NewCache`` and each ``Copy`` the next cache.
+A call on a cache goes to its newest session, or to the one opened ``age`` sessions
+before that.
 """
 
 from collections.abc import Sequence
@@ -94,6 +95,17 @@ class NewDecoder(_Call):
     call: Literal["new decoder"] = "new decoder"
     decoder: Index = 0
     rebuilt: tuple[Index, ...] = ()
+
+
+class Restore(_Call):
+    """What was saved of a decoder, the optimizer and the generator, loaded again.
+
+    The decoder that comes of it is the next one, of parameter objects of its own; the
+    other two go on from what was loaded.
+    """
+
+    call: Literal["restore"] = "restore"
+    decoder: Index = 0
 
 
 class NewCache(_Call):
@@ -204,6 +216,7 @@ class Generate(_Call):
 
 Call: TypeAlias = (
     NewDecoder
+    | Restore
     | NewCache
     | Copy
     | Bind

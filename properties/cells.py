@@ -12,12 +12,14 @@ from engine import DecoderConfig
 from properties.calls import (
     Bind,
     Call,
+    Close,
     Decode,
     Generate,
     NewCache,
     Prefill,
     Reset,
     Sampling,
+    Step,
 )
 from properties.points import Fallible, n_points
 from properties.script import FAULTS, Fault, Script, Weights
@@ -123,6 +125,23 @@ def from_then_on(start: Start, call: Fallible, fault: Fault) -> Script:
     return _script(start, 4 * (call,), persisting, last)
 
 
+def then_other(start: Start, call: Fallible, fault: Fault) -> Script:
+    """Another call of its kind comes next, and then a step: nothing is kept or held."""
+    match call:
+        case Decode(token_id=token_id):
+            other: Fallible = Decode(token_id=_next(token_id))
+        case _:
+            prompt = tuple(map(_next, call.prompt))
+            other = call.model_copy(update={"prompt": prompt})
+    script = _script(start, (call, other), fault)
+    closed = tuple(Close(cache=cache) for cache in range(start.cache + 1))
+    return script.model_copy(update={"calls": (*script.calls, *closed, Step())})
+
+
+def _next(token_id: int) -> int:
+    return (token_id + 1) % CONFIG.vocab_size
+
+
 class Mode(NamedTuple):
     """How often a fault comes.
 
@@ -140,6 +159,7 @@ MODES: Final = (
     Mode("once", once, has_every_kind=True),
     Mode("from then on", from_then_on, has_every_kind=True),
     Mode("again", again, has_every_kind=False),
+    Mode("then another", then_other, has_every_kind=False),
 )
 
 

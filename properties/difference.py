@@ -1,7 +1,7 @@
 """``Difference``: the first place at which what came is not what was due."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -24,16 +24,34 @@ class Bits(bytes):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One place, and both of its values."""
+    """One place, and both of its values.
+
+    Attributes:
+        where: the place in words
+        due: what had to be there
+        came: what was there
+        bound: how far that may be off
+        place: the same as data, what was compared first: a program finds it by that
+    """
 
     where: str
     due: object
     came: object
     bound: float | None = None
+    place: tuple[str | int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         within = "" if self.bound is None else f"\n  bound  {self.bound:.3g}"
         return f"{self.where}\n  due    {self.due}\n  came   {self.came}{within}"
+
+    def within(self, *outer: str | int) -> Self:
+        """The same of what was compared as a part of something."""
+        return replace(self, place=(*outer, *self.place))
+
+
+def within(found: Difference | None, *outer: str | int) -> Difference | None:
+    """The same of a difference, if there is one."""
+    return None if found is None else found.within(*outer)
 
 
 def unlike(where: str, due: object, came: object) -> Difference | None:
@@ -47,7 +65,7 @@ def unlike(where: str, due: object, came: object) -> Difference | None:
         for index, pair in enumerate(zip(due, came, strict=True)):
             place = f"{where}.{names[index]}" if names else f"{where}[{index}]"
             if found := unlike(place, *pair):
-                return found
+                return found.within(names[index] if names else index)
     return Difference(where=where, due=due, came=came)
 
 
@@ -70,4 +88,5 @@ def _unlike_bits(where: str, due: bytes, came: bytes) -> Difference:
     index = int(np.flatnonzero(np.not_equal(*words))[0])
     numbers = (float(np.frombuffer(bits, dtype)[index]) for bits in (due, came))
     first, second = numbers
-    return Difference(where=f"{where}, number {index}", due=first, came=second)
+    where = f"{where}, number {index}"
+    return Difference(where=where, due=first, came=second, place=(index,))

@@ -16,7 +16,7 @@ from properties.script import ScriptRejected, Weights
 
 T = TypeVar("T")
 
-_SQUARE_OVERFLOWS: Final = 0.65  # this power of the largest float
+SQUARE_OVERFLOWS: Final = 0.65  # this power of the largest float
 _MAX_NUMBERS: Final = 2**27
 
 
@@ -51,6 +51,7 @@ def _scaled(name: str, value: Array, factor: float, dtype: np.dtype[Float]) -> A
     array: Array = (factor * value).astype(dtype)
     if not np.isfinite(array).all():
         raise ScriptRejected(f"{name} has a value that is not finite")
+    array.flags.writeable = False  # it is remembered, and an engine may keep it
     return array
 
 
@@ -65,7 +66,7 @@ def gradients(
         for shape in shapes
     ]
     if flaw is not None:
-        _spoil(made, flaw, float(np.finfo(dtype).max) ** _SQUARE_OVERFLOWS)
+        _spoil(made, flaw, float(np.finfo(dtype).max) ** SQUARE_OVERFLOWS)
     return tuple([each.astype(dtype) for each in made])
 
 

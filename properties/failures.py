@@ -1,7 +1,7 @@
 """Where the scripts go that failed: a file each, ready to be run again.
 
 Beside each lies another, ``.failure.json``, that tells a machine what the message tells
-a person.
+a person; and a program, ``.py``, that fails in the same way without the hunt.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from pydantic_core import to_json as dumped
 
 from properties.first_difference import FirstDifference
 from properties.judge import PropertyFailed
+from properties.program import ProgramRefused, program
 from properties.script import to_json
 
 FOLDER: Final = Path("cachehound-failures")
@@ -21,7 +22,7 @@ FOLDER: Final = Path("cachehound-failures")
 
 @contextmanager
 def kept(folder: Path = FOLDER) -> Iterator[None]:
-    """Write the script of a failure into a file, whose name the failure then notes."""
+    """Write the script of a failure and its program into files, which it then notes."""
     try:
         yield
     except PropertyFailed as failure:
@@ -32,11 +33,25 @@ def kept(folder: Path = FOLDER) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             path.with_suffix(".failure.json").write_bytes(told(failure))
+            failure.add_note(_program_beside(path, failure))
+            failure.add_note(f"run it again: python -m properties run {path}")
         except OSError as error:
             failure.add_note(f"the script could not be written: {error}")
-        else:
-            failure.add_note(f"run it again: python -m properties run {path}")
         raise
+
+
+def _program_beside(path: Path, failure: PropertyFailed) -> str:
+    """Write it, and tell where it is or why there is none: the failure stands."""
+    beside = path.with_suffix(".py")
+    beside.unlink(missing_ok=True)
+    try:
+        text = program(failure)
+    except ProgramRefused as refusal:
+        return f"no program shows it: {refusal}"
+    except Exception as error:  # noqa: BLE001 # any engine may leave anything
+        return f"writing a program raised {error!r}"
+    beside.write_text(text, encoding="utf-8")
+    return f"without the hunt: python {beside}"
 
 
 def told(failure: PropertyFailed) -> bytes:

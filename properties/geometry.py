@@ -124,12 +124,12 @@ def good_prompt(rng: Random, config: DecoderConfig) -> tuple[int, ...]:
 
 
 def bad_prompts(rng: Random, config: DecoderConfig) -> list[tuple[Token, ...]]:
-    """What no cache takes: something strange, one token too many, or none."""
+    """What no cache takes: something strange, tokens too many, or none."""
     prompt, place = good_prompt(rng, config), rng.randrange(config.capacity)
     before, after = prompt[:place], prompt[place + 1 :]
     return [
         (),
-        tokens(rng, config, config.capacity + 1),
+        tokens(rng, config, config.capacity + rng.choice((1, 1, 9))),
         (*before, strange_token(rng, config), *after),
         (*before, True),
         (strange_token(rng, config), True),  # and the first of them decides

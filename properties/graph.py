@@ -97,6 +97,7 @@ _STEPPED: Final[_Moves] = (
 
 _DONE: Final[Mapping[str, _Moves]] = {
     "new decoder": _STAYS,
+    "restore": _STAYS,
     "new cache": _STAYS,
     "copy": _STAYS,
     "bind": tuple(zip(_UNBOUND, _BOUND, strict=True)),
@@ -201,7 +202,7 @@ UNREACHABLE: Final = (
         ("PrefillRequiresEmpty", "DecodeRequiresPrefill", "CacheFull", "WorkOverflow"),
         "it has a new cache of its own, and stops before that is passed",
     ),
-    Unreachable(KINDS, ("FileRejected",), "no call reads a file"),
+    Unreachable(KINDS, ("FileRejected",), "what is read was just written"),
     Unreachable(
         KINDS,
         ("InvalidConfig", "InvalidOptimizerConfig"),

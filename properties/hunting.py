@@ -7,11 +7,11 @@ from hypothesis import settings, strategies as st, target
 from hypothesis.stateful import run_state_machine_as_test
 
 from engine import DecoderConfig
-from properties.cutting import cut
 from properties.geometry import configs
 from properties.judge import Judge, PropertyFailed, Verdict
 from properties.machine import SessionMachine
 from properties.script import Script
+from properties.shrink import shrunk
 
 _ANY_SHAPE: Final = configs()
 
@@ -48,8 +48,8 @@ def hunt(
             settings=length,
         )
     except PropertyFailed as failure:
-        # Hypothesis leaves out turns, and few calls of a turn.
-        smallest = cut(failure, new_judge)
+        # Hypothesis leaves out turns, and few calls of a turn, and knows no sizes.
+        smallest = shrunk(failure, new_judge)
         raise smallest from smallest.__cause__
 
 

@@ -19,6 +19,7 @@ from properties.calls import (
     Generate,
     NewCache,
     NewDecoder,
+    Restore,
     Step,
     Train,
 )
@@ -30,7 +31,7 @@ from properties.first_difference import (
     first_difference,
 )
 from properties.laws import LAWS, Law
-from properties.moment import Met
+from properties.moment import Met, Moment
 from properties.oracle import Oracle
 from properties.record import Seen
 from properties.recorded import Recorded
@@ -44,6 +45,7 @@ _NEEDS: Final[Mapping[type[Call], frozenset[Offer]]] = {
     **dict.fromkeys((NewDecoder, NewCache, Bind, BindRebuilt, BindChanged), _SESSIONS),
     Close: _SESSIONS,
     Copy: _SESSIONS | {Offer.COPIES},
+    Restore: _SESSIONS | {Offer.FILES},
     Step: frozenset({Offer.STEPS}),
     Train: frozenset({Offer.STEPS}),
     Generate: frozenset({Offer.GENERATION}),
@@ -81,7 +83,9 @@ class PropertyFailed(AssertionError):
         is_closing: whether the judge made it, and not the script
         seen: the script's calls before it
         closing: the judge's calls before it
+        made: both, in order
         script: all of it
+        moment: the call, and all about it
         search: looks for the first number beyond its bound, given how many calls came
             before
     """
@@ -91,7 +95,9 @@ class PropertyFailed(AssertionError):
     is_closing: bool
     seen: tuple[Seen, ...]
     closing: tuple[Seen, ...]
+    made: tuple[Seen, ...] = field(repr=False)
     script: Script
+    moment: Moment = field(repr=False)
     search: Callable[[int], FirstDifference | None] = field(repr=False)
 
     @property
@@ -166,7 +172,9 @@ class Judge:
                     moment.is_closing,
                     tuple(trial.record.seen),
                     tuple(trial.record.closing),
+                    tuple(trial.record.made),
                     script,
+                    moment,
                     partial(self._first_difference, script, plan),
                 ) from moment.surprise
         return Verdict(

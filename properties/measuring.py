@@ -11,6 +11,7 @@ from engine.arrays import DType
 from properties.commanding import FOUND, OK, Command, count, going
 from properties.failures import kept
 from properties.judge import Judge
+from properties.mutants_command import add_options as add_mutants_options, hunt_mutants
 from properties.scale import require_complete, scale_table, sweep
 from properties.scaled import scaled_scripts
 from properties.sharpness import CASES, measured, sharpness_table
@@ -23,12 +24,18 @@ def add_measuring(command: Command) -> None:
         "strength", _strength, "show what the bound sees, and what others see"
     )
     add_options(strong, count)
+    proving = command("mutants", _mutants, "hunt engines that are wrong in one line")
+    add_mutants_options(proving, count)
     command("scale", _scale, "judge every stage up to the edge of overflow and beyond")
     command("sharpness", _sharpness, "show how far the bound is from the errors made")
 
 
 def _strength(options: argparse.Namespace) -> int:
     return OK if strength(options, partial(going, "models")) else FOUND
+
+
+def _mutants(options: argparse.Namespace) -> int:
+    return OK if hunt_mutants(options) else FOUND
 
 
 def _scale(_options: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from properties.calls import (
     NewDecoder,
     Prefill,
     Reset,
+    Restore,
     Step,
     Train,
 )
@@ -81,11 +82,11 @@ class Model:
         """
         match call:
             case NewDecoder(decoder=decoder, rebuilt=rebuilt):
-                made = self._rebuilt(decoder, rebuilt)
-                old = self.decoders[decoder].parameters
-                values = [self.values[parameter] for parameter in old]
-                self.values.update(zip(made.parameters, values, strict=True))
-                self.decoders.append(made)
+                self._add_decoder(decoder, self._rebuilt(decoder, rebuilt))
+            case Restore(decoder=decoder):
+                n_parameters = len(self._decoder(decoder).parameters)
+                restored = self._rebuilt(decoder, range(n_parameters))
+                self._add_decoder(decoder, restored)
             case NewCache() | Copy() | Bind() | BindRebuilt() | BindChanged():
                 self._perform_on_cache(call)
             case Prefill() | Decode() | Reset() | Close():
@@ -157,6 +158,13 @@ class Model:
             for parameter, weight, gradient in zip(chosen, weights, given, strict=True)
         }
         self.values.update(zip(chosen, values, strict=True))
+
+    def _add_decoder(self, source: int, made: DecoderModel) -> None:
+        """One that has the values of another."""
+        old = self.decoders[source].parameters
+        values = [self.values[parameter] for parameter in old]
+        self.values.update(zip(made.parameters, values, strict=True))
+        self.decoders.append(made)
 
     def _rebuilt(self, decoder: int, rebuilt: Sequence[int]) -> DecoderModel:
         old = self._decoder(decoder)

@@ -54,7 +54,8 @@ class Mutant(Record):
         replacement: a line or more in its place, indented as it was
         killer: ID of the property that must reject it; none of an equivalent
         equivalent: why nothing can tell it from the engine; none of all others
-        scene: a call to interrupt at every bytecode, where no script can tell it
+        scene: a call to interrupt at its bytecodes, where no script can tell it
+        stride: from one of these to the next; fewer than there are where it shows
         witness: what passes on the engine, and on the mutant breaks its killer
     """
 
@@ -68,6 +69,7 @@ class Mutant(Record):
     killer: str = ""
     equivalent: str = ""
     scene: str = ""
+    stride: Annotated[int, Field(ge=1)] = 1
     witness: Script
 
     def text(self) -> str:
@@ -91,14 +93,19 @@ class Mutant(Record):
 
         return made
 
+    def suite(self) -> Anew:
+        """The engine with the other line, and the whole suite around it."""
+        return Anew({self.module: self.text()}, _is_of_suite)
+
     def sweep(self) -> str:
-        """Interrupt its scene at every bytecode, and tell what was found, if anything.
+        """Interrupt its scene, and tell what was found, if anything.
 
         The hunts for interrupts call the engine by name, so they are loaded anew too.
         """
-        interrupts = Anew({self.module: self.text()}, _is_swept).module(_INTERRUPTS)
+        interrupts = self.suite().module(_INTERRUPTS)
         try:
-            interrupts.sweep(self.scene, interrupts.SCENES[self.scene])
+            scene = interrupts.SCENES[self.scene]
+            interrupts.sweep(self.scene, scene, stride=self.stride)
         except interrupts.HalfDone as found:
             return str(found)
         return ""
@@ -108,7 +115,7 @@ def _is_judged(name: str) -> bool:
     return is_of_engine(name) or name == "properties.built_in"
 
 
-def _is_swept(name: str) -> bool:
+def _is_of_suite(name: str) -> bool:
     return is_of_engine(name) or name.startswith("properties")
 
 

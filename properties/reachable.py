@@ -5,7 +5,7 @@ from typing import Final
 from properties.model import Model
 
 MAX_CACHES: Final = 8
-MAX_DECODERS: Final = 5
+MAX_DECODERS: Final = 8
 
 
 def open_caches(model: Model) -> list[int]:

@@ -20,6 +20,7 @@ class Seen(NamedTuple):
         length: of its prefix afterwards
         error: the largest difference of logits, as a share of the bound
         struck: the point at which a planned fault ended it, if one did
+        is_closing: whether the judge made it, and not the script
     """
 
     call: Call
@@ -29,6 +30,7 @@ class Seen(NamedTuple):
     length: int
     error: float
     struck: Point | None = None
+    is_closing: bool = False
 
 
 class Record:
@@ -37,12 +39,14 @@ class Record:
     Attributes:
         seen: the script's own calls so far
         closing: the judge's calls so far
+        made: both, in order
         n_unsure: generations that rounding may have ended otherwise
     """
 
     def __init__(self) -> None:
         self.seen = list[Seen]()
         self.closing = list[Seen]()
+        self.made = list[Seen]()
         self.n_unsure = 0
         self._digest = hashlib.sha256()
 
@@ -66,7 +70,9 @@ class Record:
             length=kept.length,
             error=error,
             struck=moment.struck,
+            is_closing=moment.is_closing,
         )
+        self.made.append(seen)
         (self.closing if moment.is_closing else self.seen).append(seen)
         self._digest.update(f"{outcome} {kept.length}".encode())
         if due is not None:

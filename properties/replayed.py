@@ -65,7 +65,7 @@ class Standard(NamedTuple):
             for name, allowed, came in zip(("keys", "values"), *pair, strict=True):
                 where = f"{whose}{name} of block {layer}, [head, position, feature]"
                 if found := allowed.difference(where, came):
-                    return found
+                    return found.within("rows", layer, name)
         return None
 
 

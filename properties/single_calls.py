@@ -20,6 +20,7 @@ from properties.calls import (
     NewDecoder,
     Prefill,
     Reset,
+    Restore,
 )
 from properties.geometry import (
     any_prompt,
@@ -42,6 +43,11 @@ def new_decoder(rng: Random, model: Model) -> NewDecoder:
     """Of the same parameters, or with some of them, or all, rebuilt."""
     decoder, rebuilt = any_decoder(rng, model), rng.choice(_REBUILDS)
     return NewDecoder(decoder=decoder, rebuilt=rebuilt(rng, model))
+
+
+def restore(rng: Random, model: Model) -> Restore:
+    """Of any decoder."""
+    return Restore(decoder=any_decoder(rng, model))
 
 
 def new_cache(rng: Random, model: Model) -> NewCache:

@@ -27,6 +27,7 @@ class Offer(StrEnum):
     PROBE = "probe that is called at every point where a call can fail"
     SESSIONS = "bind and close, several caches and decoders"
     COPIES = "copies of caches"
+    FILES = "saving and loading"
     STEPS = "optimizer steps"
     GENERATION = "generation"
 

@@ -57,7 +57,7 @@ _ALWAYS: Final[tuple[CallMaker, ...]] = (
     decoder_calls.refused_train,
     decoder_calls.generate,
 )
-_NEW_DECODERS: Final[tuple[CallMaker, ...]] = 2 * (single.new_decoder,)
+_NEW_DECODERS: Final[tuple[CallMaker, ...]] = 2 * (single.new_decoder, single.restore)
 _NEW_CACHES: Final[tuple[CallMaker, ...]] = 3 * (single.new_cache, single.copy)
 
 
@@ -139,8 +139,8 @@ def copies(rng: Random, model: Model) -> Sequence[Call]:
 
 
 def shares(rng: Random, model: Model) -> Sequence[Call]:
-    """A decoder that shares parameters with another, and a cache of each in use."""
-    decoder = single.new_decoder(rng, model)
+    """One more decoder, of another's parameters or a file's, and a cache in use."""
+    decoder = rng.choice(_NEW_DECODERS)(rng, model)
     new = NewCache(decoder=len(model.decoders))
     return [decoder, *begin(rng, model, new, len(model.caches))]
 

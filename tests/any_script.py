@@ -44,6 +44,7 @@ changes: Final = st.builds(
 )
 any_call: Final[st.SearchStrategy[Call]] = st.one_of(
     st.builds(calls.NewDecoder, decoder=indices, rebuilt=several),
+    st.builds(calls.Restore, decoder=indices),
     st.builds(calls.NewCache, decoder=indices, work=st.tuples(*6 * [words])),
     st.builds(calls.Copy, cache=indices),
     st.builds(calls.Bind, cache=indices, decoder=indices),
@@ -100,6 +101,7 @@ any_script: Final = st.builds(
 
 EACH_KIND: Final[tuple[Call, ...]] = (
     calls.NewDecoder(decoder=1, rebuilt=(0, 2)),
+    calls.Restore(decoder=1),
     calls.NewCache(decoder=1, work=(1, 2, 3, 4, 5, 2**64 - 1)),
     calls.Copy(cache=1),
     calls.Bind(cache=1, decoder=2),

@@ -17,6 +17,7 @@ from engine.parameters import Held
 from engine.prefix import Prefix
 from engine.request import HasState
 from engine.session import StepOutput
+from engine.splitmix import SplitMix64
 from engine.stages import Probe
 from engine.work import MAX_COUNT, Work, decode_work
 from properties.calls import (
@@ -30,6 +31,7 @@ from properties.calls import (
     Generate,
     NewCache,
     Prefill,
+    Restore,
     Step,
 )
 from tests.witness import Witness
@@ -147,6 +149,15 @@ def copies_share_their_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Prefix, "copy", copy)
 
 
+def draws_while_it_loads(patch: pytest.MonkeyPatch) -> None:
+    def loaded(state: int) -> SplitMix64:
+        stream = SplitMix64(state)
+        stream.units(1)
+        return stream
+
+    patch.setattr("engine.serialization.SplitMix64", loaded)
+
+
 FULL = (Prefill(prompt=(0, 1, 2, 3)), Decode(token_id=2))
 
 CALLS = (
@@ -174,6 +185,7 @@ CALLS = (
     ),
     Witness("E1", hands_out_its_rows, GROWS),
     Witness("E2", copies_share_their_rows, (*GROWS, Copy())),
+    Witness("E3", draws_while_it_loads, (Restore(),)),
 )
 
 

@@ -16,6 +16,7 @@ from properties.calls import (
     NewDecoder,
     Prefill,
     Reset,
+    Restore,
     Step,
     Train,
 )
@@ -26,6 +27,7 @@ N_PARAMETERS: Final = len(decoder_of().parameters)
 
 MISSING: Final = {
     "decoder of a decoder": (NewDecoder(decoder=1), "no decoder 1"),
+    "decoder of a restore": (Restore(decoder=1), "no decoder 1"),
     "decoder of a cache": (NewCache(decoder=1), "no decoder 1"),
     "decoder of a bind": (Bind(decoder=1), "no decoder 1"),
     "decoder of a twin": (BindRebuilt(decoder=1, rebuilt=(0,)), "no decoder 1"),

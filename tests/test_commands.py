@@ -185,7 +185,7 @@ def test_failure_that_was_kept_can_be_run(
     rounds_logits(monkeypatch)
     with pytest.raises(PropertyFailed) as failure, kept(tmp_path):
         Judge()(script_of(*GROWS))
-    (note,) = failure.value.__notes__
+    _, note = failure.value.__notes__
     arguments = note.removeprefix("run it again: python -m properties ").split()
 
     assert main(arguments) == FOUND

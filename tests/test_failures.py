@@ -9,14 +9,17 @@ import pytest
 
 from properties.failures import FOLDER, kept, told
 from properties.first_difference import FirstDifference
-from properties.judge import PropertyFailed
+from properties.judge import Judge, PropertyFailed
+from properties.program import program
 from properties.script import from_json
+from tests.black_boxes import make, rounds_its_logits
 from tests.broken_answers import (
     is_full_one_row_early,
     rounds_logits,
     tells_the_next_position,
 )
 from tests.judged import GROWS, failure_of, script_of
+from tests.programs import message_of
 
 
 def keep(failure: PropertyFailed, folder: Path) -> PropertyFailed:
@@ -28,8 +31,8 @@ def keep(failure: PropertyFailed, folder: Path) -> PropertyFailed:
 
 
 def script_in(folder: Path) -> Path:
-    (path,) = (each for each in folder.iterdir() if beside(each).exists())
-    return path
+    (beside,) = folder.glob("*.failure.json")
+    return beside.with_name(beside.name.replace(".failure", ""))
 
 
 def beside(path: Path) -> Path:
@@ -56,7 +59,10 @@ def test_failure_notes_how_to_run_it_again(
     keep(failure, tmp_path)
     path = script_in(tmp_path)
 
-    assert failure.__notes__ == [f"run it again: python -m properties run {path}"]
+    assert failure.__notes__ == [
+        f"without the hunt: python {path.with_suffix('.py')}",
+        f"run it again: python -m properties run {path}",
+    ]
 
 
 def test_same_failure_is_one_file_and_another_is_another(
@@ -70,7 +76,7 @@ def test_same_failure_is_one_file_and_another_is_another(
     keep(failure_of(script_of(*GROWS)), tmp_path)
 
     names = sorted(each.name[:2] for each in tmp_path.iterdir())
-    assert names == ["P1", "P1", "P1", "P1", "S1", "S1"]
+    assert names == [*6 * ["P1"], *3 * ["S1"]]
 
 
 def test_failure_is_told_in_json_beside_its_script(
@@ -116,6 +122,40 @@ def test_call_of_the_judge_is_counted_apart_in_json(
     assert (report["broken"], report["call"]) == (["S2"], 0)
     assert report["is_closing"]
     assert report["bound"] is None
+
+
+def test_program_is_written_beside_its_script(
+    failure: PropertyFailed, tmp_path: Path
+) -> None:
+    keep(failure, tmp_path)
+    text = script_in(tmp_path).with_suffix(".py").read_text()
+
+    assert text == program(failure)
+    assert message_of(text).startswith("P1 logits, the newest logits at [0]: due ")
+
+
+def test_failure_without_a_program_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds_its_logits(monkeypatch)
+    boxed = keep(failure_of(script_of(*GROWS), Judge(make)), tmp_path)
+
+    assert boxed.__notes__[0] == (
+        "no program shows it: the engine is none that a program can import"
+    )
+    assert list(tmp_path.glob("*.py")) == []
+
+
+def test_failure_stands_whatever_becomes_of_its_program(
+    failure: PropertyFailed, tmp_path: Path
+) -> None:
+    keep(failure, tmp_path)
+    wrong = replace(failure.broken[failure.law], place=("work", 0))  # it is none
+    failure.broken = {failure.law: wrong}
+    keep(failure, tmp_path)
+
+    assert failure.__notes__[2].startswith("writing a program raised AssertionError(")
+    assert list(tmp_path.glob("*.py")) == []  # the old one would be of another failure
 
 
 def test_nothing_is_kept_of_what_is_no_failure(tmp_path: Path) -> None:

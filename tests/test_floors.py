@@ -142,7 +142,7 @@ def test_unknown_edge_fails() -> None:
 def test_random_makers_have_a_floor_of_20_for_everything() -> None:
     assert set(RANDOM_FLOORS.values()) == {20}
     assert RANDOM_FLOORS.keys() | CORPUS_FLOORS.keys() == REACHABLE - EDGES
-    assert len(PAIRS) == len(KINDS) ** 2 == 169
+    assert len(PAIRS) == len(KINDS) ** 2 == 196
 
 
 def test_pairs_are_of_one_run() -> None:

@@ -24,6 +24,7 @@ from properties.calls import (
     NewDecoder,
     Prefill,
     Reset,
+    Restore,
     Step,
     Train,
 )
@@ -52,6 +53,7 @@ _NEARLY_OVER: Final[Counts] = (2**64 - 2, 0, 0, 0, 0, 0)
 
 _MAKING: Final[tuple[Call, ...]] = (
     NewDecoder(rebuilt=(0, 1)),
+    Restore(),
     NewCache(),
     NewCache(decoder=1),
     NewCache(work=_NEARLY_OVER),

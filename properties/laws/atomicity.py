@@ -1,7 +1,7 @@
 """A: a call that fails on its way leaves nothing half-way, however often it fails."""
 
 from properties.calls import Prefill
-from properties.difference import Difference, unlike
+from properties.difference import Difference, unlike, within
 from properties.laws.law import RAISED, law
 from properties.laws.refusals import decoded_on_a_copy
 from properties.laws.undisturbed import disturbed_by
@@ -44,12 +44,20 @@ def _lost(moment: Moment) -> Difference | None:
     if moment.struck is None:
         return None
     if isinstance(came, Answer):
-        return Difference(where="the fault", due=repr(moment.due), came="an answer")
+        due = repr(moment.due)
+        return Difference(
+            where="the fault", due=due, came="an answer", place=("outcome",)
+        )
     if found := unlike("the point of the fault", moment.struck, point):
-        return found
+        return found.within("point")
     is_typed = Offer.REFUSALS in moment.subject.offers
     if is_typed and raised is not came and raised is not came.__cause__:
-        return Difference(where="what was raised", due=repr(raised), came=repr(came))
+        return Difference(
+            where="what was raised",
+            due=repr(raised),
+            came=repr(came),
+            place=("raised",),
+        )
     return None
 
 
@@ -63,10 +71,11 @@ def _left(moment: Moment) -> Difference | None:
         before, after = (_without_rows(each, moment.cache) for each in (before, after))
         storage = moment.subject.storage(moment.cache)
         if found := unlike("its buffers", tuple(moment.storage), tuple(storage)):
-            return found
+            return found.within("storage")
     after = after._replace(generator=before.generator)  # is the law R4's
     where = f" at {moment.struck}" if moment.struck else ""
-    return unlike(f"the engine after a failure{where}", before, after)
+    found = unlike(f"the engine after a failure{where}", before, after)
+    return within(found, "engine")
 
 
 def _without_rows(observation: Observation, cache: int) -> Observation:

@@ -10,7 +10,7 @@ from engine import (
 )
 from properties.allowed import Allowed
 from properties.calls import Step, Train
-from properties.difference import Difference, unlike
+from properties.difference import Difference, unlike, within
 from properties.laws.law import DISAGREED, DONE, law
 from properties.laws.refusals import wrongly_answered
 from properties.laws.undisturbed import disturbed_by
@@ -62,7 +62,8 @@ def step(moment: Moment) -> Difference | None:
     due_revisions = tuple(parameter.revision for parameter in known)
     due_counts = model.optimizer.n_steps, due_revisions
     counts = moment.answer.n_steps, moment.after.parameters[1]
-    return unlike("steps taken, and revisions", due_counts, counts)
+    found = unlike("steps taken, and revisions", due_counts, counts)
+    return within(found, "steps")
 
 
 def _missed_value(moment: Moment) -> Difference | None:
@@ -76,7 +77,7 @@ def _missed_value(moment: Moment) -> Difference | None:
             )
             where = f"{parameter.name} of decoder {index}"
             if found := allowed.difference(where, came[index][parameter.name]):
-                return found
+                return found.within("weights", index, parameter.name)
     return None
 
 
@@ -89,5 +90,5 @@ def _missed_moment(moment: Moment) -> Difference | None:
         for order, (due, bound) in orders:
             where = f"moment {order + 1} of {name}"
             if found := Allowed(due, bound).difference(where, came[name][order]):
-                return found
+                return found.within("moments", name, order)
     return None

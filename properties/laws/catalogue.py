@@ -43,6 +43,7 @@ _ALL: Final = (
     state.rebind,
     state.isolation,
     hatches.copies,
+    hatches.restore,
     refusals.usable,
     atomicity.retry,
     state.determinism,

@@ -17,7 +17,8 @@ def exact(moment: Moment) -> Difference | None:
         came = moment.after.caches[index].work
         if came != cache.work:
             where = f"counters of cache {index}"
-            return Difference(where=where, due=cache.work, came=came)
+            place = "work", index
+            return Difference(where=where, due=cache.work, came=came, place=place)
     return None
 
 
@@ -31,7 +32,8 @@ def measured(moment: Moment) -> Difference | None:
         ("of the replay", lanes * len(replayed.logits) ** 2, replayed.attention_scores),
     ):
         if due != came:
-            return Difference(where=f"score values {name}", due=due, came=came)
+            where, place = f"score values {name}", ("scores", name)
+            return Difference(where=where, due=due, came=came, place=place)
     return None
 
 
@@ -51,7 +53,8 @@ def growth(moment: Moment) -> Difference | None:
     ]
     if len(set(growths)) <= 1:
         return None
-    return Difference(where="growth a row", due="one number", came=growths)
+    where, place = "growth a row", ("growth",)
+    return Difference(where=where, due="one number", came=growths, place=place)
 
 
 @law("C4 overflow", DISAGREED, Offer.REFUSALS, Offer.COUNTERS)

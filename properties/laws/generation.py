@@ -5,7 +5,7 @@ from dataclasses import replace
 from engine import Generation, GenerationStep
 from properties.calls import Generate
 from properties.choices import DueGeneration
-from properties.difference import Difference, unlike
+from properties.difference import Difference, unlike, within
 from properties.laws.law import REFUSED, law
 from properties.moment import Met, Moment
 from properties.subject import Answer, Offer
@@ -25,9 +25,12 @@ def generation(moment: Moment) -> Difference | None:
     whole = replace(came.generation, steps=due.steps)
     is_as_long = len(came.generation.steps) == len(due.steps)
     if whole != due.generation or not is_as_long:
-        where = "generation"
-        return Difference(where=where, due=due.generation, came=came.generation)
-    return unlike("the generator's state", due.state, moment.after.generator)
+        where, place = "generation", ("generation",)
+        return Difference(
+            where=where, due=due.generation, came=came.generation, place=place
+        )
+    found = unlike("the generator's state", due.state, moment.after.generator)
+    return within(found, "generator")
 
 
 def _choice(due: DueGeneration, came: Generation) -> Difference | None:
@@ -35,7 +38,8 @@ def _choice(due: DueGeneration, came: Generation) -> Difference | None:
     for index in range(due.n_sure):
         pair = due.steps[index : index + 1], came.steps[index : index + 1]
         if not pair[1] or not _alike(pair[0][0], pair[1][0], due.interval_bound):
-            return Difference(where=f"choice {index}", due=pair[0], came=pair[1])
+            where, place = f"choice {index}", ("choices", index)
+            return Difference(where=where, due=pair[0], came=pair[1], place=place)
     return None
 
 
@@ -46,7 +50,8 @@ def no_draw(moment: Moment) -> Difference | None:
     if not isinstance(call, Generate):
         return None
     where = "the generator's state after a refusal"
-    return unlike(where, call.rng_state, moment.after.generator)
+    found = unlike(where, call.rng_state, moment.after.generator)
+    return within(found, "generator")
 
 
 def _alike(due: GenerationStep, came: GenerationStep, bound: float) -> bool:

@@ -1,11 +1,11 @@
-"""E: nothing that is handed out leads back inside."""
+"""E: nothing that is handed out leads back inside; what is saved comes back."""
 
 import numpy as np
 
 from engine.arrays import Array
-from properties.calls import Copy
-from properties.difference import Difference, unlike
-from properties.laws.law import ANSWERED, END, law
+from properties.calls import Copy, Restore
+from properties.difference import Bits, Difference, bits_of, unlike, within
+from properties.laws.law import ANSWERED, DONE, END, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Moment
 from properties.subject import Offer
@@ -19,7 +19,8 @@ def aliasing(moment: Moment) -> Difference | None:
     for array in (*moment.subject.handed_out(), *returned):
         _scribble(array)
     after = moment.subject.observe()
-    return unlike("the engine after writing outside", before, after)
+    found = unlike("the engine after writing outside", before, after)
+    return within(found, "written outside")
 
 
 @law("E2 copies", ANSWERED, Offer.COPIES, Offer.STATE)
@@ -28,15 +29,37 @@ def copies(moment: Moment) -> Difference | None:
     if isinstance(moment.call, Copy):
         source, copy = moment.after.caches[moment.cache], moment.after.caches[-1]
         if found := unlike("the copy", source, copy):
-            return found
+            return found.within("copy")
         last = len(moment.after.caches) - 1
         mine, others = (
             {address for pair in moment.subject.storage(index) for address in pair}
             for index in (moment.cache, last)
         )
         if shared := mine & others:
-            return Difference(where="buffers shared by copies", due=set(), came=shared)
+            where, place = "buffers shared by copies", ("shared",)
+            return Difference(where=where, due=set(), came=shared, place=place)
     return disturbed_by(Event.COPY, moment)
+
+
+@law("E3 restore", DONE, Offer.FILES, Offer.STATE)
+def restore(moment: Moment) -> Difference | None:
+    """What was saved and loaded is as it was, to the bit, and nothing else changes."""
+    call = moment.call
+    if not isinstance(call, Restore):
+        return None
+    names_and_bits = [
+        tuple((name, bits_of(value)) for name, value in values.items())
+        for values in moment.subject.weights()
+    ]
+    due, came = names_and_bits[call.decoder], names_and_bits[-1]
+    if found := unlike("what was loaded (names and values)", due, came):
+        return found.within("loaded")
+    bits, revisions = moment.before.parameters
+    known = b"".join((bits, *(value for _, value in due)))
+    parameters = Bits.of(known, moment.config.dtype), revisions + (0,) * len(due)
+    expected = moment.before._replace(parameters=parameters)
+    found = unlike("the engine after loading", expected, moment.after)
+    return within(found, "engine")
 
 
 def _scribble(array: Array) -> None:

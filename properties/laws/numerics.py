@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from properties.difference import Difference
+from properties.difference import Difference, within
 from properties.laws.law import LOGITS, RAISED, law
 from properties.laws.refusals import facts
 from properties.moment import Moment
@@ -18,7 +18,8 @@ def finite(moment: Moment) -> Difference | None:
     if moment.struck is not None or not is_ours or facts(due) == facts(came):
         return None
     shown = "an answer" if due is None else repr(due)
-    return Difference(where="what failed", due=shown, came=repr(came))
+    where, place = "what failed", ("outcome",)
+    return Difference(where=where, due=shown, came=repr(came), place=place)
 
 
 @law("N2 scale", LOGITS, redundant="P1 and P2 judge every scale by its own bound")
@@ -29,4 +30,4 @@ def scale(moment: Moment) -> Difference | None:
     largest = float(np.finfo(moment.config.float_type).max)
     if np.abs(moment.newest.due).max() <= np.sqrt(largest):
         return None
-    return moment.newest.difference("huge logits", moment.logits)
+    return within(moment.newest.difference("huge logits", moment.logits), "logits")

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.arrays import Array
 from properties.calls import Decode, Prefill
-from properties.difference import Difference, unlike, unlike_bits
+from properties.difference import Difference, unlike, unlike_bits, within
 from properties.laws.law import ANSWERED, LOGITS, law
 from properties.moment import NOTHING, Met, Moment
 from properties.replayed import Standard
@@ -19,10 +19,11 @@ def logits(moment: Moment) -> Difference | None:
         return _missing(moment)
     is_told = Offer.OUTPUTS in moment.subject.offers
     if is_told and (found := _other_dtype("the newest logits", moment, moment.logits)):
-        return found
+        return found.within("logits")
     if moment.error <= 1:
         return None
-    return moment.newest.difference("the newest logits", moment.logits)
+    found = moment.newest.difference("the newest logits", moment.logits)
+    return within(found, "logits")
 
 
 @law("P2 rows", ANSWERED, Offer.ROWS, Offer.STATE)
@@ -38,7 +39,7 @@ def rows(moment: Moment) -> Difference | None:
     for pair in held:
         for each in pair:
             if found := _other_dtype("cached rows", moment, each):
-                return found
+                return found.within("rows")
     if found := moment.replayed.due.missed_row("", held, length):
         return found
     moment.oracle.sound.add(key)
@@ -57,7 +58,7 @@ def split(moment: Moment) -> Difference | None:
         (moment.lone.logits[-1], moment.lone.rows),
     )
     where = f"{content.n_prompt} of {content.length} tokens prefilled (logits, rows)"
-    return unlike(where, due, came)
+    return within(unlike(where, due, came), "split")
 
 
 @law("P4 causality", LOGITS, Offer.ROWS)
@@ -73,7 +74,7 @@ def causality(moment: Moment) -> Difference | None:
         ):
             where = f"{name} of block {layer}, positions below {length}"
             if found := unlike_bits(where, due, came[:, :length]):
-                return found
+                return found.within("earlier rows", layer, name)
     return None
 
 
@@ -88,7 +89,7 @@ def spare_rows(moment: Moment) -> Difference | None:
     if is_same:
         return None  # the run has NaN there, the lone one zeros
     where = "with NaN in spare rows, the run"
-    return unlike(where, moment.lone, moment.lone_and_foul)
+    return within(unlike(where, moment.lone, moment.lone_and_foul), "spare")
 
 
 def _not_foul(moment: Moment) -> Difference | None:
@@ -97,7 +98,7 @@ def _not_foul(moment: Moment) -> Difference | None:
     spare = config.capacity - moment.length_before
     due = 2 * config.n_layers * config.kv_width * spare
     came = int(np.isnan(np.frombuffer(bits, config.dtype)).sum())
-    return unlike("NaNs in storage before the call", due, came)
+    return within(unlike("NaNs in storage before the call", due, came), "NaNs")
 
 
 @law("P7 truth", LOGITS)
@@ -120,15 +121,16 @@ def _missing(moment: Moment) -> Difference | None:
     lacks_logits = not has_raised and isinstance(moment.call, Prefill | Decode)
     if moment.due is not None or not (is_ours or lacks_logits):
         return None
-    return Difference(where="no answer came", due="an answer", came=repr(moment.came))
+    where, place = "no answer came", ("no logits",)
+    return Difference(where=where, due="an answer", came=repr(moment.came), place=place)
 
 
 def _other_dtype(what: str, moment: Moment, came: Array) -> Difference | None:
     """Numbers that were widened or narrowed on the way, though they may be right."""
     if came.dtype == moment.config.float_type:
         return None
-    where = f"the dtype of {what}"
-    return Difference(where=where, due=moment.config.dtype, came=came.dtype.name)
+    where, due, place = f"the dtype of {what}", moment.config.dtype, ("dtype",)
+    return Difference(where=where, due=due, came=came.dtype.name, place=place)
 
 
 def _missed_truth(moment: Moment) -> Difference | None:
@@ -138,7 +140,7 @@ def _missed_truth(moment: Moment) -> Difference | None:
     length = moment.content.length
     found = exact.logits(length).difference("the newest logits", moment.logits)
     if found or not moment.ends_sequence:
-        return found
+        return within(found, "logits")
     if (moment.content.history, moment.row_bits) in moment.oracle.sound:
         held = [(each.keys, each.values) for each in moment.rows]
         found = exact.missed_row("", held, length)
@@ -150,6 +152,7 @@ def _missed_by_replay(truth: Standard, replay: Replay) -> Difference | None:
     for length, row in enumerate(replay.logits, start=1):
         where = f"the replay's logits at length {length}"
         if found := truth.logits(length).difference(where, row):
-            return found
+            return found.within("replay")
     pairs = zip(replay.keys, replay.values, strict=True)
-    return truth.missed_row("the replay's ", pairs, len(replay.logits))
+    found = truth.missed_row("the replay's ", pairs, len(replay.logits))
+    return within(found, "replay")

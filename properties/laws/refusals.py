@@ -17,7 +17,7 @@ from engine import (
     WorkOverflow,
     ZeroEnergyRow,
 )
-from properties.difference import Difference, bits_of, unlike
+from properties.difference import Difference, bits_of, unlike, within
 from properties.laws.law import RAISED, REFUSED, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import NOTHING, Event, Met, Moment
@@ -43,13 +43,11 @@ def wrongly_answered(
 ) -> Difference | None:
     """A call that was made though it had to be refused in this way, or the reverse."""
     if isinstance(moment.due, owned):
-        return Difference(
-            where="the call was made", due=repr(moment.due), came="an answer"
-        )
+        where, due = "the call was made", repr(moment.due)
+        return Difference(where=where, due=due, came="an answer", place=("outcome",))
     if moment.due is None and isinstance(moment.came, owned):
-        return Difference(
-            where="the call was refused", due="an answer", came=repr(moment.came)
-        )
+        where, came = "the call was refused", repr(moment.came)
+        return Difference(where=where, due="an answer", came=came, place=("outcome",))
     return None
 
 
@@ -60,7 +58,7 @@ def unchanged(moment: Moment) -> Difference | None:
         return None  # which is for the laws A1 and A4
     before = moment.before
     after = moment.after._replace(generator=before.generator)  # is the law R4's
-    return unlike("the engine after a refusal", before, after)
+    return within(unlike("the engine after a refusal", before, after), "engine")
 
 
 @law("R2 exact", RAISED, Offer.REFUSALS)
@@ -81,7 +79,8 @@ def exact(moment: Moment) -> Difference | None:
     elif facts(due) == facts(came):
         return None
     shown = "an answer" if due is None else repr(due)
-    return Difference(where="what was raised", due=shown, came=repr(came))
+    where, place = "what was raised", ("outcome",)
+    return Difference(where=where, due=shown, came=repr(came), place=place)
 
 
 @law("R3 usable", (Met.LOGITS, Met.REFUSED), Offer.REFUSALS)
@@ -125,4 +124,5 @@ def decoded_on_a_copy(moment: Moment) -> Difference | None:
         came = repr(error).encode()
     else:
         came = bits_of(answer)
-    return unlike("logits of a decode on a copy afterwards", due, came)
+    found = unlike("logits of a decode on a copy afterwards", due, came)
+    return within(found, "decode on a copy")

@@ -1,7 +1,7 @@
 """S: lengths and phases, and what may come in between without a trace."""
 
 from properties.calls import Bind, Close, Reset
-from properties.difference import Difference, bits_of, unlike
+from properties.difference import Difference, bits_of, unlike, within
 from properties.laws.law import AGREED, ANSWERED, DISAGREED, LOGITS, law
 from properties.laws.refusals import PHASE, wrongly_answered
 from properties.laws.undisturbed import disturbed, disturbed_by
@@ -16,11 +16,12 @@ def length(moment: Moment) -> Difference | None:
     for layer, rows in enumerate(moment.rows):
         if rows.length != due:
             where = f"length of block {layer}"
-            return Difference(where=where, due=due, came=rows.length)
+            place = "length", layer
+            return Difference(where=where, due=due, came=rows.length, place=place)
     came = moment.answer.position, moment.answer.length
     if moment.met is Met.LOGITS and came != (due - 1, due):
         where = "position and length of the answer"
-        return Difference(where=where, due=(due - 1, due), came=came)
+        return Difference(where=where, due=(due - 1, due), came=came, place=("answer",))
     return None
 
 
@@ -41,9 +42,10 @@ def reset(moment: Moment) -> Difference | None:
     after = moment.after.caches[moment.cache]
     # The counters are the law C1's.
     due = before._replace(length=0, work=after.work)
-    found = unlike("the cache after a reset", due, after)
-    storage = moment.subject.storage(moment.cache)
-    return found or unlike("its buffers", tuple(moment.storage), tuple(storage))
+    if found := unlike("the cache after a reset", due, after):
+        return found.within("engine", "caches", moment.cache)
+    storage = tuple(moment.subject.storage(moment.cache))
+    return within(unlike("its buffers", tuple(moment.storage), storage), "storage")
 
 
 @law("S4 rebind", ANSWERED, Offer.STATE, Offer.SESSIONS)
@@ -51,7 +53,8 @@ def rebind(moment: Moment) -> Difference | None:
     """Closing and binding change nothing of the cache, nor what comes afterwards."""
     if isinstance(moment.call, Bind | Close):
         where = f"caches after a {moment.call.call}"
-        return unlike(where, moment.before.caches, moment.after.caches)
+        found = unlike(where, moment.before.caches, moment.after.caches)
+        return within(found, "engine", "caches")
     return disturbed_by(Event.REBIND, moment)
 
 
@@ -62,13 +65,13 @@ def isolation(moment: Moment) -> Difference | None:
         for index, (logits, bits) in enumerate(moment.outputs):
             where = f"the logits of answer {index}, at the end of the run"
             if found := unlike(where, bits, bits_of(logits)):
-                return found
+                return found.within("outputs", index)
         return None
     for index, due in enumerate(moment.before.caches):
         where = f"cache {index} after a call on cache {moment.cache}"
         came = due if index == moment.cache else moment.after.caches[index]
         if found := unlike(where, due, came):
-            return found
+            return found.within("engine", "caches", index)
     return disturbed_by(Event.OTHERS, moment)
 
 

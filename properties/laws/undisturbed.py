@@ -1,6 +1,6 @@
 """The bits of an answer, beside those of a run in which nothing came between."""
 
-from properties.difference import Difference, unlike
+from properties.difference import Difference, unlike, within
 from properties.moment import Event, Met, Moment
 
 
@@ -18,4 +18,5 @@ def disturbed(where: str, moment: Moment) -> Difference | None:
     """The same, whatever came between; foreign bits are the law P5's."""
     if moment.is_undisturbed:
         return None
-    return unlike(where, moment.bits_in(moment.lone_and_foul), moment.bits)
+    due = moment.bits_in(moment.lone_and_foul)
+    return within(unlike(where, due, moment.bits), "undisturbed")

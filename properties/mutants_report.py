@@ -1,0 +1,149 @@
+"""The mutants on paper: tables, and all of it as JSON."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Final
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from properties.chase import ENUMERATION, MACHINE, SWEEP
+from properties.field_rules import FIELD_RULES
+from properties.finding import Finding
+from properties.laws import LAWS
+from properties.usual import FIXTURE
+
+BUCKETS: Final = 0.01, 0.1, 1.0, 10.0
+"""Seconds, each the end of a bucket; what is left takes longer."""
+
+_MAKERS: Final = ENUMERATION, SWEEP, MACHINE
+_PROPERTIES: Final = (*LAWS, "A3")
+
+
+def to_json(findings: Sequence[Finding]) -> str:
+    """A line for each mutant, its row of the matrix among the rest."""
+    lines = ",\n".join(json.dumps(_fields(each)) for each in findings)
+    return f'{{"version": 1, "mutants": [\n{lines}]}}\n'
+
+
+def tables(findings: Sequence[Finding]) -> Iterator[Table]:
+    """All there is to show, the longest table first."""
+    killed = [each for each in findings if each.killer]
+    yield _matrix(findings)
+    yield _killers(killed)
+    yield _times(killed)
+    yield _usual(killed)
+
+
+def verdict(findings: Sequence[Finding]) -> str:
+    """All of it in a few sentences."""
+    killed = [each for each in findings if each.killer]
+    kills = [kill for each in killed for kill in each.kills]
+    cuts = [each.cut for each in killed if each.cut is not None]
+    n_hunts = sum(len(each.seeds) for each in killed)
+    wrong = [each.name for each in findings if not each.is_right]
+    said = [
+        f"{len(killed)} mutants, {len(kills)} of {n_hunts} hunts found theirs",
+        _spread("to the kill", [kill.seconds for kill in kills]),
+        f"{len(findings) - len(killed)} equivalents",
+    ]
+    if cuts:
+        n_calls = [cut.n_calls for cut in cuts]
+        said += [
+            _spread("to cut", [cut.seconds for cut in cuts]),
+            f"cut to {median(n_calls):g} calls in the median, {max(n_calls)} at most",
+            f"{sum(cut.fails for cut in cuts)} of {len(cuts)} programs fail alike",
+        ]
+    told = "; ".join(said)
+    return f"{told}\n" + "".join(f"not as it must be: {name}\n" for name in wrong)
+
+
+def _fields(finding: Finding) -> dict[str, object]:
+    fields = finding._asdict()
+    fields["kills"] = [kill._asdict() for kill in finding.kills]
+    fields["cut"] = None if finding.cut is None else finding.cut._asdict()
+    return fields
+
+
+def _spread(what: str, seconds: Sequence[float]) -> str:
+    """The median, the 95th percentile and the worst."""
+    ordered = sorted(seconds)
+    if not ordered:
+        return f"nothing {what}"
+    late = ordered[math.ceil(0.95 * len(ordered)) - 1]
+    return (
+        f"{median(ordered):.3f} s {what} in the median, {late:.2f} s at the 95th "
+        f"percentile, {ordered[-1]:.2f} s at most"
+    )
+
+
+def _matrix(findings: Sequence[Finding]) -> Table:
+    """A row for each mutant; of its properties those that its witness breaks."""
+    shown = Table(title="mutants", title_justify="left", box=SIMPLE_HEAD)
+    shown.add_column("mutant", no_wrap=True)
+    shown.add_column("killer, and who else rejects it")
+    for column in ("seeds", "maker", "calls", "seconds", "cut to", "in s", "lines"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    for each in findings:
+        others = [law for law in each.broken if law != each.killer]
+        makers = Counter(kill.maker for kill in each.kills)
+        cut = each.cut
+        shown.add_row(
+            each.name,
+            " ".join((each.killer or "equivalent", *others)),
+            f"{len(each.kills)}/{len(each.seeds)}",
+            makers.most_common(1)[0][0] if makers else "",
+            f"{median(kill.n_calls for kill in each.kills):g}" if makers else "",
+            f"{median(kill.seconds for kill in each.kills):.3f}" if makers else "",
+            "" if cut is None else str(cut.n_calls),
+            "" if cut is None else f"{cut.seconds:.2f}",
+            "" if cut is None else str(cut.n_lines),
+        )
+    return shown
+
+
+def _killers(findings: Sequence[Finding]) -> Table:
+    """By property: how many it has to kill, rejects, and rejects alone."""
+    shown = Table(title="properties", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("property", "killer of", "rejects", "alone"):
+        shown.add_column(column, justify="left" if column == "property" else "right")
+    for law in _PROPERTIES:
+        rejected = [each for each in findings if law in each.broken]
+        counts = (
+            sum(each.killer == law for each in findings),
+            len(rejected),
+            sum(len(each.broken) == 1 for each in rejected),
+        )
+        shown.add_row(law, *map(str, counts))
+    return shown
+
+
+def _times(findings: Sequence[Finding]) -> Table:
+    """By maker: kills by the seconds that they took."""
+    shown = Table(title="kills by time", title_justify="left", box=SIMPLE_HEAD)
+    shown.add_column("first maker")
+    ends = [*(f"to {end:g} s" for end in BUCKETS), "longer"]
+    for column in (*ends, "all"):
+        shown.add_column(column, justify="right")
+    kills = [kill for each in findings for kill in each.kills]
+    for maker in _MAKERS:
+        seconds = [kill.seconds for kill in kills if kill.maker == maker]
+        counts = Counter(sum(each > end for end in BUCKETS) for each in seconds)
+        row = [str(counts[bucket]) for bucket in range(len(ends))]
+        shown.add_row(maker, *row, str(len(seconds)))
+    return shown
+
+
+def _usual(findings: Sequence[Finding]) -> Table:
+    """By rule: how many mutants it sees in its own run, and in their witnesses."""
+    shown = Table(title="what others see", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("check", f"usual run, of {len(findings)}", "witness"):
+        shown.add_column(column, justify="left" if column == "check" else "right")
+    for rule in (*FIELD_RULES, FIXTURE):
+        usual = sum(rule in each.usual for each in findings)
+        witness = sum(rule in each.witness for each in findings)
+        shown.add_row(rule, str(usual), "" if rule == FIXTURE else str(witness))
+    return shown

@@ -1,0 +1,54 @@
+"""A few mutants of any module, each of which must be killed or be in the list."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from tests.mutation.copies import fresh_copy, modules
+from tests.mutation.runs import BUILD, run_each
+from tests.mutation.sessions import (
+    Result,
+    configured,
+    cosmic_ray,
+    forget,
+    opened,
+    prepare,
+    results,
+)
+
+
+def sampled(n_mutants: int, seed: int, n_workers: int) -> list[Result]:
+    """What becomes of so many mutants, chosen from all with a seed."""
+    copy = fresh_copy(BUILD / "copy-0")
+    sessions = [BUILD / f"sample-{worker}.sqlite" for worker in range(n_workers)]
+    for session in sessions:
+        session.unlink(missing_ok=True)
+    prepare(sessions[0], modules(), copy)
+    chosen = _chosen(sessions[0], n_mutants, seed)
+    everything = sessions[0].read_bytes()
+    for worker, session in enumerate(sessions):
+        session.write_bytes(everything)
+        _keep(session, chosen[worker::n_workers])
+    run_each([partial(_run, session) for session in sessions], n_workers)
+    return [each for session in sessions for each in results(session)]
+
+
+def _chosen(session: Path, n_mutants: int, seed: int) -> list[str]:
+    with opened(session) as database:
+        jobs = database.execute(
+            "SELECT job_id FROM mutation_specs ORDER BY module_path, operator_name,"
+            " occurrence"
+        ).fetchall()
+    draws = Random(seed)  # noqa: S311 # repeatable by its seed, and no secret
+    return draws.sample([job for (job,) in jobs], n_mutants)
+
+
+def _keep(session: Path, kept: Sequence[str]) -> None:
+    with opened(session) as database:
+        jobs = database.execute("SELECT job_id FROM work_items").fetchall()
+        forget(database, (job for job in jobs if job[0] not in set(kept)))
+
+
+def _run(session: Path, copy: Path) -> None:
+    cosmic_ray("exec", configured(session, modules()), session, copy)
