@@ -14,6 +14,7 @@ from engine.arrays import DType
 from properties.alphabets import GEOMETRIES
 from properties.cells import CALLS, CONFIG, MODES, starts
 from properties.enumeration import scripts
+from properties.extremes import extreme_sweep
 from properties.geometry import configs, position_sweep
 from properties.judge import Judge, PropertyFailed
 from properties.machine import SessionMachine
@@ -28,11 +29,11 @@ MACHINE: Final = "machine"
 DEPTH: Final = 2
 ROUNDS: Final = 30
 
-_N_ENUMERATED: Final = 60
-_N_FAULTS: Final = 24
+_N_ENUMERATED: Final = 50
+_N_FAULTS: Final = 20
 _N_POSITIONS: Final = 1
 _N_FAR: Final = 3
-_N_REQUESTS: Final = 120
+_N_REQUESTS: Final = 70
 _N_MACHINE: Final = 3
 
 Made: TypeAlias = tuple[str, Script]
@@ -99,7 +100,7 @@ def _short_scripts() -> tuple[Script, ...]:
 
 @cache
 def _requests() -> tuple[Script, ...]:
-    return tuple(request_sweep())
+    return (*request_sweep(), *extreme_sweep())
 
 
 @cache

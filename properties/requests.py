@@ -3,13 +3,10 @@
 Random calls rarely have one strange thing and nothing else; here each has.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import Final, get_args
-
-import numpy as np
 
 from engine import AdamWConfig, DecoderConfig, Work
 from engine.arrays import DType
@@ -19,6 +16,7 @@ from properties.calls import (
     BindRebuilt,
     Call,
     Close,
+    Copy,
     Decode,
     Flaw,
     Generate,
@@ -26,6 +24,7 @@ from properties.calls import (
     NewDecoder,
     NotFinite,
     Prefill,
+    Reset,
     Restore,
     Sampling,
     Step,
@@ -44,15 +43,17 @@ CONFIG: Final = DecoderConfig(
     d_ff=3,
     n_layers=2,
     capacity=4,
-    rope_base=10_000.0,
+    rope_base=500.0,
     rms_epsilon=1e-6,
 )
 WEIGHTS: Final = Weights(seed=38, gain_spread=0.5)
+N_PARAMETERS: Final = 20
 
 _WORD: Final = 2**64
 _STRANGE: Final[tuple[Token, ...]] = (5, -1, True, False, _WORD, _WORD + 1, -(2**63))
-_PROMPTS: Final[tuple[tuple[Token, ...], ...]] = (
-    *((), (0, 1, 2, 3, 4), 9 * (0,), (0,), (3, 1, 4), (4, 0, 2, 1)),
+_GOOD_PROMPTS: Final = (0,), (3, 1, 4), (4, 0, 2, 1)
+_BAD_PROMPTS: Final[tuple[tuple[Token, ...], ...]] = (
+    *((), (0, 1, 2, 3, 4), 9 * (0,)),
     *((0, each) for each in _STRANGE),
     (-1, True),  # the first of them decides
     (-1, 0, 1, 2, 3),  # and the length before all of them
@@ -61,12 +62,12 @@ _TEMPERATURES: Final[tuple[float | NotFinite, ...]] = (
     *("inf", "-inf", "nan"),
     *(0.0, -1.0, 1e-300, 1e-3, 0.5, 2.0, 1e300),
 )
-_FLAWS: Final = "missing", "surplus", "shape", "nan", "overflow", "duplicate", "subset"
+_FLAWS: Final = "missing", "surplus", "shape", "nan", "overflow", "duplicate"
 _GENERATE: Final = Generate(
     prompt=(0,), sampling=Sampling(temperature=1.0, k=3), max_new_tokens=3, rng_state=38
 )
 _EDGES: Final[Mapping[str, Sequence[object]]] = {
-    "prompt": _PROMPTS,
+    "prompt": (*_GOOD_PROMPTS, *_BAD_PROMPTS),
     "sampling": (None,),
     "eos_token": (None, *range(5), *_STRANGE),
     "max_new_tokens": (0, 1, 2, 4, 5, _WORD, -1, True),
@@ -79,7 +80,6 @@ def request_sweep() -> Iterator[Script]:
     for calls in _requests():
         yield Script(config=CONFIG, weights=WEIGHTS, calls=calls)
     yield from _worn()
-    yield from _numbers()
     trained = *(2 * _STEPS), Restore(), *_STEPS
     for dtype, optimizer in product(get_args(DType), _OPTIMIZERS):
         yield Script(
@@ -91,59 +91,99 @@ def request_sweep() -> Iterator[Script]:
 
 
 def _requests() -> Iterator[tuple[Call, ...]]:
-    yield from ((each,) for each in _generations())
-    for prompt in _PROMPTS:
-        yield (Prefill(prompt=prompt),)
-        yield (Prefill(prompt=(1, 0)), Prefill(prompt=prompt))
-    for token_id in _STRANGE:
-        yield (Prefill(prompt=(1, 0)), Decode(token_id=token_id))
-        yield (Prefill(prompt=(1, 0, 2, 3)), Decode(token_id=token_id))
-        yield (Decode(token_id=token_id),)
+    """Calls that leave nothing behind share a script, as many as there are."""
+    yield from _by_dozens(_generations())
+    strange = [Decode(token_id=each) for each in _STRANGE]
+    bad = [Prefill(prompt=each) for each in _BAD_PROMPTS]
+    yield (*strange, *bad, Prefill(prompt=(1, 0)), *strange, *bad)
+    yield (Prefill(prompt=(1, 0, 2, 3)), *strange, Decode(token_id=0))
+    yield from ((Prefill(prompt=each), Prefill(prompt=each)) for each in _GOOD_PROMPTS)
     for tokens, targets in _lessons():
         yield (Close(), Train(tokens=tokens, targets=targets))
-    for flaw in _FLAWS:
-        wrong = Step(flaw=Flaw(kind=flaw, index=3))
-        yield (Close(), wrong)
-        yield (Close(), Step(), wrong, Step())
+    yield from _by_dozens(Train(tokens=a, targets=b) for a, b in _bad_lessons())
+    wrong = [Step(flaw=Flaw(kind=flaw, index=3)) for flaw in _FLAWS]
+    yield (Close(), *wrong, Step(), *wrong, Step())
+    yield (Close(), Step(), *wrong, Step(flaw=Flaw(kind="subset", index=3)), Step())
     yield from _binds()
-    for rng_state in (0, 1, _WORD - 1):
-        yield (Generate(prompt=(0,), rng_state=rng_state), Restore())
-    yield (Restore(), NewCache(decoder=1), Bind(cache=1, decoder=1))
-    for work in (
-        (_WORD - 1, 0, 0, _WORD - 1, 0, 0),
-        (0, _WORD - 2, 0, 0, 0, _WORD - 1),
-    ):
-        yield (NewCache(work=work), Bind(cache=1), Prefill(cache=1, prompt=(0, 1)))
+    yield from _lives()
 
 
-def _numbers() -> Iterator[Script]:
-    """Weights that overflow or vanish: in a session, and in a loss."""
-    calls: tuple[Call, ...] = Prefill(prompt=(0, 1)), Decode(token_id=2), Close(), _LOSS
-    for dtype, factors, changed in product(get_args(DType), _FACTORS, _CHANGED):
-        exponents = math.log2(np.finfo(dtype).max)
-        powers = tuple(
-            (name, 2.0 ** int(share * exponents) if share else 0.0)
-            for name, share in factors.items()
-        )
-        yield Script(
-            config=replace(CONFIG, dtype=dtype, **changed),
-            weights=WEIGHTS.model_copy(update={"factors": powers}),
-            calls=calls,
-        )
+def _by_dozens(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
+    left = iter(calls)
+    while dozen := tuple(islice(left, 12)):
+        yield dozen
 
 
 def _binds() -> Iterator[tuple[Call, ...]]:
     """Decoders that are another's but for one thing, or for none."""
     yield (NewDecoder(), Close(), Bind(decoder=1))
-    yield from ((Close(), BindChanged(changes=each)) for each in changes(CONFIG))
-    for index in (0, 1, 3, 10, 18, 19):
-        subset, one = Flaw(kind="subset", index=index), (index,)
-        others = tuple(each for each in range(20) if each != index)
-        yield (Close(), BindRebuilt(rebuilt=one), Bind())
-        yield (Close(), BindRebuilt(rebuilt=others), Bind())
-        yield (Close(), Step(flaw=subset), Bind(), Step(flaw=subset), Bind())
-        yield (NewDecoder(rebuilt=one), Step(decoder=1), Close(), Step(decoder=1))
-        yield (NewDecoder(rebuilt=others), Step(decoder=1), Close(), Step(decoder=1))
+    yield (Close(), *(BindChanged(changes=each) for each in changes(CONFIG)), Bind())
+    alone = [(index,) for index in range(N_PARAMETERS)]
+    others = [tuple(set(range(N_PARAMETERS)) - {*each}) for each in alone]
+    twins = (BindRebuilt(rebuilt=each) for each in (*alone, *others))
+    yield (Close(), *twins, Bind())
+    for index in (0, 1, 10, N_PARAMETERS - 1):
+        rest = Step(flaw=Flaw(kind="subset", index=index))
+        yield (Close(), rest, Bind(), rest, Bind())
+        for rebuilt in (alone[index], others[index]):
+            yield (
+                NewDecoder(rebuilt=rebuilt),
+                Step(decoder=1),
+                Close(),
+                Step(decoder=1),
+            )
+
+
+def _lives() -> Iterator[tuple[Call, ...]]:
+    """Copies, twins, other decoders and loaded ones, each in use beside the first."""
+    filled, twin = (
+        Prefill(prompt=(1, 0)),
+        NewDecoder(rebuilt=tuple(range(N_PARAMETERS))),
+    )
+    used = Prefill(cache=1, prompt=(0,)), Decode(cache=1, token_id=2), Reset(cache=1)
+    first = Decode(token_id=2), Reset(), filled
+    yield (
+        filled,
+        Copy(),
+        Bind(cache=1),
+        Decode(cache=1, token_id=3),
+        *first,
+        *used[2:],
+    )
+    yield (filled, Copy(), Close(), Step(), Bind(cache=1), NewCache(), Bind(cache=2))
+    yield (NewCache(), Bind(cache=1), filled, *used, *first, *used)
+    yield (twin, Step(decoder=1), Close(), Bind(), filled, Decode(token_id=2))
+    yield (twin, NewCache(decoder=1), Bind(cache=1, decoder=1), filled, *used, *first)
+    yield (filled, Close(), Step(), Bind(), NewCache(), Bind(cache=1), *used)
+    for rng_state in (0, 1, _WORD - 1):
+        loaded = Generate(prompt=(0,), rng_state=rng_state), Restore()
+        yield (*loaded, NewCache(decoder=1), Bind(cache=1, decoder=1), *used)
+
+
+def _worn() -> Iterator[Script]:
+    """Caches with a counter that has room for one row, two or three, or not quite.
+
+    Where it has not, a fault waits in the call that is refused, and never comes.
+    """
+    for n_prompt, n_rows in ((1, 1), (1, 2), (1, 3), (2, 2), (2, 3)):
+        counts = Content(n_rows * (0,), n_prompt, Work()).work(CONFIG)
+        refused = 2 + n_rows - n_prompt
+        fault = Fault(call=refused, point=0, raises="Exception")
+        for counter, n_short in product(range(6), (0, 1)):
+            worn = 6 * [0]
+            worn[counter] = min(_WORD - 1, _WORD - 1 - counts[counter] + n_short)
+            a, b, c, d, e, f = worn
+            calls: tuple[Call, ...] = (
+                NewCache(work=(a, b, c, d, e, f)),
+                Bind(cache=1),
+                Prefill(cache=1, prompt=tuple(range(n_prompt))),
+                *(3 - n_prompt) * (Decode(cache=1, token_id=2),),
+            )
+            faults = n_short * (fault,)
+            yield Script(config=CONFIG, weights=WEIGHTS, calls=calls, faults=faults)
+    for work in _WORN_TWICE:
+        calls = NewCache(work=work), Bind(cache=1), Prefill(cache=1, prompt=(0, 1))
+        yield Script(config=CONFIG, weights=WEIGHTS, calls=calls)
 
 
 def _generations() -> Iterator[Generate]:
@@ -167,58 +207,21 @@ def _sampled(temperature: float | NotFinite, k: int) -> Generate:
 
 
 def _lessons() -> Iterator[tuple[tuple[Token, ...], tuple[Token, ...]]]:
-    """Tokens and targets, most of them wrong in one way."""
-    yield from ((prompt, prompt) for prompt in _PROMPTS)
+    """Tokens and targets."""
+    yield from ((prompt, prompt[::-1]) for prompt in _GOOD_PROMPTS)
+
+
+def _bad_lessons() -> Iterator[tuple[tuple[Token, ...], tuple[Token, ...]]]:
+    """The same, each wrong in one way or two."""
+    yield from ((prompt, prompt) for prompt in _BAD_PROMPTS)
     yield from (((0, 1), (1, each)) for each in _STRANGE)
     yield from (((0, 1), targets) for targets in ((), (1,), (1, 2, 3)))
     yield from (((0, 5), (1,)), ((0, 5), (1, 5)))
 
 
-def _worn() -> Iterator[Script]:
-    """Caches with a counter that has room for one row, two or three, or not quite.
-
-    Where it has not, a fault waits in the call that is refused, and never comes.
-    """
-    for n_prompt, n_rows in product((1, 2), (1, 2, 3)):
-        content = Content(n_rows * (0,), min(n_prompt, n_rows), Work())
-        counts = content.work(CONFIG)
-        last = 2 + max(0, n_rows - n_prompt)
-        fault = Fault(call=last, point=0, raises="Exception")
-        for counter, n_short in product(range(6), (0, 1)):
-            worn = 6 * [0]
-            worn[counter] = min(_WORD - 1, _WORD - 1 - counts[counter] + n_short)
-            a, b, c, d, e, f = worn
-            calls = (
-                NewCache(work=(a, b, c, d, e, f)),
-                Bind(cache=1),
-                Prefill(cache=1, prompt=tuple(range(n_prompt))),
-                *(3 - n_prompt) * (Decode(cache=1, token_id=2),),
-            )
-            faults = n_short * (fault,)
-            yield Script(config=CONFIG, weights=WEIGHTS, calls=calls, faults=faults)
-
-
-_LOSS: Final = Train(tokens=(0, 1), targets=(1, 2))
-_TABLE, _GAIN = "token_embedding.weight", "final_norm.gain"
-_BLOCK: Final = "blocks.1"
-_FACTORS: Final[Sequence[Mapping[str, float]]] = (
-    {_TABLE: 0.0},  # rows without energy
-    {_TABLE: -0.55},  # squares that vanish
-    {_TABLE: -0.4, _GAIN: 0.45},
-    {_TABLE: 0.51},  # an energy that overflows
-    {_TABLE: 0.45, _GAIN: 0.2},  # huge logits
-    {_GAIN: 0.999, _TABLE: 0.1},  # logits that overflow
-    {f"{_BLOCK}.attention.query.weight": 0.6, f"{_BLOCK}.attention.key.weight": 0.6},
-    {f"{_BLOCK}.attention.query.weight": 0.5, f"{_BLOCK}.attention.key.weight": 0.45},
-    {f"{_BLOCK}.ffn.gate.weight": 0.6, f"{_BLOCK}.ffn.up.weight": 0.6},
-    {f"{_BLOCK}.attention.value.weight": 0.9, f"{_BLOCK}.attention.output.weight": 0.9},
-    {f"{_BLOCK}.attention_norm.gain": 0.999, f"{_BLOCK}.attention.value.weight": 0.5},
-)
-"""By parameter: the power of two of its factor, as a share of the dtype's largest."""
-_CHANGED: Final[Sequence[Mapping[str, float]]] = (
-    {},
-    {"rms_epsilon": 0.0},
-    {"rms_epsilon": 1e-46},
+_WORN_TWICE: Final = (
+    (_WORD - 1, 0, 0, _WORD - 1, 0, 0),
+    (0, _WORD - 2, 0, 0, 0, _WORD - 1),
 )
 
 _STEPS: Final[tuple[Call, ...]] = (Close(), Step(seed=3, scale=0.1))

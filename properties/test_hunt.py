@@ -8,12 +8,14 @@ from typing import Final, TypeAlias
 import pytest
 
 from properties.enumeration import MACHINE_FLOORS, enumerate_all, enumeration_floors
+from properties.extremes import extreme_sweep
 from properties.failures import kept
 from properties.floors import Census, Floors, missed
 from properties.geometry import position_sweep
 from properties.hunting import climb, hunt
 from properties.judge import Judge
 from properties.plugin import length_of_hunt
+from properties.requests import request_sweep
 from properties.script import Script, from_json
 
 Reached: TypeAlias = Callable[[Census, Floors], None]
@@ -53,6 +55,13 @@ def test_enumeration(new_judge: NewJudge, reached: Reached) -> None:
         done = enumerate_all(new_judge(), depth)
 
     reached(done.census, enumeration_floors(depth))
+
+
+def test_requests(new_judge: NewJudge) -> None:
+    judge = new_judge()
+    with kept():
+        for script in (*request_sweep(), *extreme_sweep()):
+            judge(script)
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=[path.name for path in CORPUS])

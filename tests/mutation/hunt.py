@@ -37,14 +37,14 @@ def main(arguments: Sequence[str]) -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 1))
     try:
         phases = importlib.import_module("tests.mutation.phases")
-    except BaseException as error:  # noqa: BLE001 # a mutant may raise anything
+    except BaseException as error:  # noqa: BLE001 # any mutant may raise anything
         return _told(f"killed by import: {error!r}")
     for name, phase in phases.phases(module):
         try:
             phase(module)
         except CalledProcessError as error:
             return _told(TIMED_OUT if error.returncode < 0 else f"killed by {name}")
-        except BaseException as error:  # noqa: BLE001 # a mutant may raise anything
+        except BaseException as error:  # noqa: BLE001 # any mutant may raise anything
             return _told(f"killed by {name}: {type(error).__name__}")
     sys.stdout.write("survived\n")
     return 0
