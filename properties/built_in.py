@@ -184,10 +184,9 @@ class BuiltIn(Subject):
             path = f"{folder}/saved"
             save(path, decoder, self.optimizer, self.rng)
             loaded = load(path)
-        assert loaded.optimizer is not None
-        assert loaded.rng is not None
         self.decoders.append(loaded.decoder)
-        self.optimizer, self.rng = loaded.optimizer, loaded.rng
+        self.optimizer = loaded.optimizer or AdamW(self.optimizer.config)
+        self.rng = loaded.rng or SplitMix64(0)
 
     def _keep(self, cache: KVCache) -> None:
         self.caches.append(cache)

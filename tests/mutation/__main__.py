@@ -60,7 +60,10 @@ def _parser() -> argparse.ArgumentParser:
         "--show", action="store_true", help="run nothing, show what is known"
     )
     parser.add_argument(
-        "--sample", type=int, metavar="N", help="try N mutants of any module instead"
+        "--sample",
+        type=int,
+        metavar="N",
+        help="try N mutants of finished modules instead",
     )
     parser.add_argument(
         "--seed", type=int, default=randbits(32), help="which ones; a new one each time"

@@ -37,6 +37,13 @@ def fresh_copy(folder: Path) -> Path:
     return folder
 
 
+def finished() -> list[str]:
+    """Modules all of whose mutants were tried, and all survivors reviewed."""
+    told = tomllib.loads(MODULES.read_text(encoding="utf-8"))
+    listed: list[str] = told["finished"]["modules"]
+    return listed
+
+
 def modules() -> list[str]:
     """Every module that is mutated."""
     told = tomllib.loads(MODULES.read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.resources import files
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from secrets import randbelow
 from typing import Final, TypeAlias
@@ -14,11 +14,13 @@ from hypothesis import Phase as Stage, settings
 
 from properties.cells import CALLS, CONFIG, MODES, starts
 from properties.enumeration import enumerate_all
+from properties.extremes import extreme_sweep
 from properties.geometry import position_sweep
 from properties.hunting import hunt
 from properties.judge import Judge
 from properties.plugin import PROFILES
 from properties.points import n_points
+from properties.requests import request_sweep
 from properties.scale import sweep as sweep_scales
 from properties.scaled import scaled_scripts
 from properties.script import FAULTS, Fault, from_json
@@ -73,6 +75,13 @@ def _corpus(_module: str) -> None:
         judge(from_json(path.read_bytes()))
 
 
+def _requests(_module: str) -> None:
+    """Every argument at its edges, and numbers too large, or none."""
+    judge = Judge()
+    for script in chain(request_sweep(), extreme_sweep()):
+        judge(script)
+
+
 def _scales(_module: str) -> None:
     offset = randbelow(_SCALE_STRIDE)
     sweep_scales(Judge(), islice(scaled_scripts(), offset, None, _SCALE_STRIDE))
@@ -116,6 +125,7 @@ def phases(module: str) -> Iterator[tuple[str, Phase]]:
         yield "enumeration", _enumeration
     yield "its tests", _own_tests
     if is_hunted:
+        yield "requests", _requests
         yield "positions", _positions
         yield "faults", _faults
         yield "scales", _scales

@@ -1,11 +1,11 @@
-"""A few mutants of any module, each of which must be killed or be in the list."""
+"""A few mutants of finished modules: each must be killed, or be in the list."""
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from tests.mutation.copies import fresh_copy, modules
+from tests.mutation.copies import finished, fresh_copy
 from tests.mutation.runs import BUILD, run_each
 from tests.mutation.sessions import (
     Result,
@@ -19,12 +19,12 @@ from tests.mutation.sessions import (
 
 
 def sampled(n_mutants: int, seed: int, n_workers: int) -> list[Result]:
-    """What becomes of so many mutants, chosen from all with a seed."""
+    """What becomes of so many mutants, chosen with a seed."""
     copy = fresh_copy(BUILD / "copy-0")
     sessions = [BUILD / f"sample-{worker}.sqlite" for worker in range(n_workers)]
     for session in sessions:
         session.unlink(missing_ok=True)
-    prepare(sessions[0], modules(), copy)
+    prepare(sessions[0], finished(), copy)
     chosen = _chosen(sessions[0], n_mutants, seed)
     everything = sessions[0].read_bytes()
     for worker, session in enumerate(sessions):
@@ -51,4 +51,4 @@ def _keep(session: Path, kept: Sequence[str]) -> None:
 
 
 def _run(session: Path, copy: Path) -> None:
-    cosmic_ray("exec", configured(session, modules()), session, copy)
+    cosmic_ray("exec", configured(session, finished()), session, copy)
