@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final, NamedTuple
 
+from properties.blindness import lets_pass
 from properties.chase import SWEEP, chase
 from properties.fresh import planted, run_fresh
 from properties.judge import Judge, PropertyFailed
@@ -14,6 +15,7 @@ from properties.laws import LAWS
 from properties.mutants import Mutant, mutants
 from properties.program import ProgramRefused, program
 from properties.shrink import is_minimal, shrunk
+from properties.suite_mutants import suite_mutants
 from properties.usual import seen_of
 
 N_ROUNDS_SURVIVED: Final = 2
@@ -85,6 +87,28 @@ class Finding(NamedTuple):
         is_cut = self.cut is None or (self.cut.is_minimal and self.cut.fails)
         is_killed = len(self.kills) == len(self.seeds)
         return self.killer in self.broken and is_killed and is_cut
+
+
+class Blind(NamedTuple):
+    """One mutant of the suite itself.
+
+    Attributes:
+        name: of the mutant
+        module: that it is of
+        shown: what the suite does with it, and the engine that this lets pass
+        is_right: whether it does, and the suite as it is does not
+    """
+
+    name: str
+    module: str
+    shown: str
+    is_right: bool
+
+
+def found_blind(name: str) -> Blind:
+    """See whether a mutant of the suite lets its wrong engine pass."""
+    (mutant,) = (each for each in suite_mutants() if each.name == name)
+    return Blind(name, mutant.module, mutant.shown, lets_pass(mutant))
 
 
 def found(name: str, seeds: Sequence[int]) -> Finding:

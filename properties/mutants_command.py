@@ -5,15 +5,19 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.progress import track
 
-from properties.finding import Finding, found
+from properties.finding import Blind, Finding, found, found_blind
 from properties.mutants import mutants
 from properties.mutants_report import tables, to_json, verdict
+from properties.suite_mutants import suite_mutants
+
+_WIDTH: Final = 132  # of a file, so that no name is cut
 
 
 def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
@@ -23,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) ->
         parser: of the command
         count: reads a number of times
     """
-    names = [each.name for each in mutants()]
+    names = [each.name for each in mutants()] + [each.name for each in suite_mutants()]
     parser.add_argument(
         "--seeds",
         type=count,
@@ -59,35 +63,33 @@ def hunt_mutants(options: argparse.Namespace) -> bool:
     path: Path = options.output
     path.write_text("", encoding="utf-8")  # fails now, not after minutes
     only: str | None = options.only
-    names = [each.name for each in mutants()] if only is None else [only]
-    findings = _all_found(names, range(options.seeds), options.jobs)
-    console = Console()
-    for table in tables(findings):
-        console.print(table)
-    sys.stdout.write(verdict(findings))
-    path.write_text(to_json(findings), encoding="utf-8")
-    return all(each.is_right for each in findings)
-
-
-def _all_found(
-    names: Sequence[str], seeds: Sequence[int], n_jobs: int
-) -> list[Finding]:
-    """In the order of the names, in processes of their own."""
+    names = [each.name for each in mutants() if only in {None, each.name}]
+    own = [each.name for each in suite_mutants() if only in {None, each.name}]
     fresh = multiprocessing.get_context("spawn")  # a fork would copy threads half-way
-    with ProcessPoolExecutor(n_jobs, fresh) as pool:
-        hunts: list[Future[Finding]] = [
-            pool.submit(found, name, tuple(seeds)) for name in names
-        ]
-        try:
-            for hunt in track(
-                as_completed(hunts),
-                "mutants",
-                total=len(hunts),
-                console=Console(stderr=True),
-                transient=True,
-            ):
-                hunt.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        return [hunt.result() for hunt in hunts]
+    with ProcessPoolExecutor(options.jobs, fresh) as pool:
+        seeds = tuple(range(options.seeds))
+        hunts = [pool.submit(found, name, seeds) for name in names]
+        looks = [pool.submit(found_blind, name) for name in own]
+        _wait(pool, [*hunts, *looks])
+    findings = [each.result() for each in hunts]
+    blind = [each.result() for each in looks]
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+    for table in tables(findings, blind):
+        console.print(table)
+    sys.stdout.write(verdict(findings, blind))
+    path.write_text(to_json(findings, blind), encoding="utf-8")
+    return all([each.is_right for each in findings] + [each.is_right for each in blind])
+
+
+def _wait(pool: Executor, works: Sequence[Future[Finding] | Future[Blind]]) -> None:
+    """Show how far they are; if one fails, or somebody stops it, begin no other."""
+    ended = as_completed(works)
+    console = Console(stderr=True)
+    try:
+        for work in track(
+            ended, "mutants", len(works), console=console, transient=True
+        ):
+            work.result()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise

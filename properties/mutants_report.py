@@ -12,7 +12,7 @@ from rich.table import Table
 
 from properties.chase import ENUMERATION, MACHINE, SWEEP
 from properties.field_rules import FIELD_RULES
-from properties.finding import Finding
+from properties.finding import Blind, Finding
 from properties.laws import LAWS
 from properties.usual import FIXTURE
 
@@ -23,28 +23,34 @@ _MAKERS: Final = ENUMERATION, SWEEP, MACHINE
 _PROPERTIES: Final = (*LAWS, "A3")
 
 
-def to_json(findings: Sequence[Finding]) -> str:
+def to_json(findings: Sequence[Finding], blind: Sequence[Blind]) -> str:
     """A line for each mutant, its row of the matrix among the rest."""
     lines = ",\n".join(json.dumps(_fields(each)) for each in findings)
-    return f'{{"version": 1, "mutants": [\n{lines}]}}\n'
+    own = ",\n".join(json.dumps(each._asdict()) for each in blind)
+    return f'{{"version": 1, "mutants": [\n{lines}],\n"suite": [\n{own}]}}\n'
 
 
-def tables(findings: Sequence[Finding]) -> Iterator[Table]:
+def tables(findings: Sequence[Finding], blind: Sequence[Blind]) -> Iterator[Table]:
     """All there is to show, the longest table first."""
     killed = [each for each in findings if each.killer]
-    yield _matrix(findings)
-    yield _killers(killed)
-    yield _times(killed)
-    yield _usual(killed)
+    if findings:
+        yield _matrix(findings)
+    if killed:
+        yield _killers(killed)
+        yield _times(killed)
+        yield _usual(killed)
+    if blind:
+        yield _suite(blind)
 
 
-def verdict(findings: Sequence[Finding]) -> str:
+def verdict(findings: Sequence[Finding], blind: Sequence[Blind]) -> str:
     """All of it in a few sentences."""
     killed = [each for each in findings if each.killer]
     kills = [kill for each in killed for kill in each.kills]
     cuts = [each.cut for each in killed if each.cut is not None]
     n_hunts = sum(len(each.seeds) for each in killed)
     wrong = [each.name for each in findings if not each.is_right]
+    wrong += [each.name for each in blind if not each.is_right]
     said = [
         f"{len(killed)} mutants, {len(kills)} of {n_hunts} hunts found theirs",
         _spread("to the kill", [kill.seconds for kill in kills]),
@@ -57,7 +63,10 @@ def verdict(findings: Sequence[Finding]) -> str:
             f"cut to {median(n_calls):g} calls in the median, {max(n_calls)} at most",
             f"{sum(cut.fails for cut in cuts)} of {len(cuts)} programs fail alike",
         ]
-    told = "; ".join(said)
+    if blind:
+        n_right = sum(each.is_right for each in blind)
+        said.append(f"{n_right} of {len(blind)} mutants of the suite let theirs pass")
+    told = "\n".join(said)
     return f"{told}\n" + "".join(f"not as it must be: {name}\n" for name in wrong)
 
 
@@ -72,7 +81,7 @@ def _spread(what: str, seconds: Sequence[float]) -> str:
     """The median, the 95th percentile and the worst."""
     ordered = sorted(seconds)
     if not ordered:
-        return f"nothing {what}"
+        return f"no time {what}"
     late = ordered[math.ceil(0.95 * len(ordered)) - 1]
     return (
         f"{median(ordered):.3f} s {what} in the median, {late:.2f} s at the 95th "
@@ -134,6 +143,17 @@ def _times(findings: Sequence[Finding]) -> Table:
         counts = Counter(sum(each > end for end in BUCKETS) for each in seconds)
         row = [str(counts[bucket]) for bucket in range(len(ends))]
         shown.add_row(maker, *row, str(len(seconds)))
+    return shown
+
+
+def _suite(blind: Sequence[Blind]) -> Table:
+    """Lines without which the suite would let a wrong engine pass."""
+    shown = Table(title="the suite itself", title_justify="left", box=SIMPLE_HEAD)
+    for column in ("mutant", "module", "shown by", "finding"):
+        shown.add_column(column)
+    for each in blind:
+        finding = "lets its engine pass" if each.is_right else "is no mutant"
+        shown.add_row(each.name, each.module, each.shown, finding)
     return shown
 
 
