@@ -63,7 +63,6 @@ def test_judge_rejects(name: str) -> None:
     assert ALL[name].killer in broken_by(name)
 
 
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize("name", SWEPT)
 def test_sweep_rejects(name: str) -> None:
     """The stride is less than the number of boundaries at which it shows."""

@@ -76,8 +76,8 @@ def test_bad_prompts_are_refused(kind: int, refusals: set[str]) -> None:
     assert {refusal_of(prompt) for prompt in drawn} == refusals
 
 
-def test_bad_prompts_are_one_token_too_long() -> None:
-    assert {len(prompts[1]) for prompts in seeded(bad_prompts)} == {6}
+def test_bad_prompts_are_one_token_too_long_or_more() -> None:
+    assert {len(prompts[1]) for prompts in seeded(bad_prompts)} == {6, 14}
 
 
 def test_any_prompts_are_good_and_bad() -> None:
