@@ -148,7 +148,7 @@ def test_report_counts_and_stores_what_was_struck(decodes: Sweep) -> None:
     stored = json.loads(to_json(decodes))
 
     assert "│ scores                │     20 │" in shown.getvalue()
-    assert "│ KeyboardInterrupt     │     85 │" in shown.getvalue()
+    assert "│ KeyboardInterrupt     │     94 │" in shown.getvalue()
     assert in_a_line(decodes).startswith(
         "342 faults struck, and each left what it must"
     )
