@@ -150,9 +150,9 @@ def test_report_counts_and_stores_what_was_struck(decodes: Sweep) -> None:
     assert "│ scores                │     20 │" in shown.getvalue()
     assert "│ KeyboardInterrupt     │     94 │" in shown.getvalue()
     assert in_a_line(decodes).startswith(
-        "342 faults struck, and each left what it must"
+        "380 faults struck, and each left what it must"
     )
-    assert sum(len(each["points"]) for each in stored["faults"]) == 342
+    assert sum(len(each["points"]) for each in stored["faults"]) == 380
     last = stored["faults"][-1]
     named = [last[name] for name in ("call", "start", "mode", "raises")]
     assert named == ["decode", "middle", "once", "MemoryError"]

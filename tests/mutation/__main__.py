@@ -22,7 +22,7 @@ from tests.mutation.reviewed import (
     total,
     unexplained,
 )
-from tests.mutation.runs import BUILD, run_each, run_module, session_of
+from tests.mutation.runs import BUILD, Unsound, run_each, run_module, session_of
 from tests.mutation.sampled import sampled
 from tests.mutation.sessions import Result, ask_again, n_pending, results
 
@@ -36,16 +36,27 @@ def main(arguments: Sequence[str]) -> int:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     BUILD.mkdir(parents=True, exist_ok=True)
     known = reviews()
-    if options.sample:
-        return _sample(options.sample, options.seed, options.workers, known)
     chosen: list[str] = options.module or modules()
-    if not options.show:
-        for module in chosen:
-            if session_of(module).exists():
-                ask_again(session_of(module), (each.mutant for each in known))
-        jobs = [partial(run_module, module) for module in chosen]
-        run_each(jobs, options.workers)
+    try:
+        if options.sample:
+            return _sample(options.sample, options.seed, options.workers, known)
+        if not options.show:
+            _run(chosen, options.workers, known)
+    except Unsound as error:
+        _say(str(error))
+        return 2
+    except FileNotFoundError as error:
+        _say(str(error), "cosmic-ray comes with the extra: pip install '.[mutation]'")
+        return 2
     return _told(chosen, known)
+
+
+def _run(chosen: Iterable[str], n_workers: int, known: Iterable[Review]) -> None:
+    settled = [each.mutant for each in known]
+    for module in chosen:
+        if session_of(module).exists():
+            ask_again(session_of(module), settled)
+    run_each([partial(run_module, module) for module in chosen], n_workers)
 
 
 def _parser() -> argparse.ArgumentParser:
