@@ -99,7 +99,9 @@ def test_fault_that_did_not_strike_is_missed() -> None:
     with pytest.raises(StrikesMissed) as missed:
         require_complete(less)
 
-    assert missed.value.missed == (f"{lost[0]} from {lost[1]}, {lost.point}: 9, not 10",)
+    assert missed.value.missed == (
+        f"{lost[0]} from {lost[1]}, {lost.point}: 9, not 10",
+    )
     assert str(missed.value).startswith("1 faults are not as they must be:")
 
 
