@@ -31,12 +31,15 @@ class DueGeneration:
         state: of the generator afterwards
         n_sure: choices before the first whose margin is inside the bound
         interval_bound: how far the edges of an interval may be off
+        by_own_logits: the same from the engine's own logits, where rounding decides;
+            ties are then ties, and have an order
     """
 
     generation: Generation
     state: int
     n_sure: int
     interval_bound: float
+    by_own_logits: "DueGeneration | None" = None
 
     @property
     def is_sure(self) -> bool:
@@ -96,6 +99,47 @@ def due_generation(
     return _judged(made, seen, request, rng.state)
 
 
+def chosen_by(
+    own: Callable[[tuple[int, ...]], Reals | None],
+    replayed: Replay,
+    config: DecoderConfig,
+    call: Generate,
+) -> DueGeneration | None:
+    """What must be generated from the logits that an engine itself gives.
+
+    Args:
+        own: gives the logits of a history; nothing where the engine gives none
+        replayed: any replay, in whose place they are read
+        config: of the decoder
+        call: what is asked for
+    """
+    seen = list[Reals]()
+
+    def read(history: tuple[int, ...]) -> Replay:
+        logits = own(history)
+        if logits is None:
+            raise LookupError
+        seen.append(logits)
+        rows = np.broadcast_to(logits, (len(history), len(logits)))
+        return replace(replayed, logits=rows)
+
+    rng, request = SplitMix64(call.rng_state), request_of(call)
+    try:
+        made = generate_by_reading(read, config, call.prompt, request, rng)
+    except LookupError:
+        return None
+    heat = request.mode.temperature if isinstance(request.mode, TopK) else 1.0
+    exact = (Allowed(logits, np.zeros(len(logits))) for logits in seen)
+    bound = max((_share_bound(logits, heat) for logits in exact), default=0.0)
+    sure = [bound < 1 and not _is_near(step, bound) for step in made.steps]
+    return DueGeneration(
+        generation=made,
+        state=rng.state,
+        n_sure=[*sure, False].index(False),
+        interval_bound=bound,
+    )
+
+
 def _judged(
     made: Generation, seen: Sequence[Allowed], request: GenerationRequest, state: int
 ) -> DueGeneration:
@@ -134,8 +178,12 @@ def margin(
     gap = float(ranked[k - 1] - ranked[k]) if k < len(ranked) else np.inf
     if bound >= 1:  # so cold that the order of any two may decide everything
         gap = min(gap, *-np.diff(ranked[:k]), np.inf)
+    return 0.0 if _is_near(step, bound) else gap
+
+
+def _is_near(step: GenerationStep, bound: float) -> bool:
+    """Whether a draw is so near an edge of its interval that rounding decides."""
     if step.unit_draw is None:
-        return gap
+        return False
     edges = {step.interval_start, step.interval_end} - {0.0, 1.0}
-    is_near = any(abs(step.unit_draw - edge) <= bound for edge in edges)
-    return 0.0 if is_near else gap
+    return any(abs(step.unit_draw - edge) <= bound for edge in edges)

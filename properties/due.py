@@ -1,6 +1,7 @@
 """What each call must be answered: a refusal or failure, or anything but that."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -9,9 +10,10 @@ from engine import DecoderConfig, StageFailed
 from engine.arrays import Array
 from engine.stages import Stage
 from properties.calls import Decode, Generate, Prefill, Train
-from properties.choices import DueGeneration, due_generation
+from properties.choices import DueGeneration, chosen_by, due_generation
 from properties.injector import Injector, as_raised
 from properties.model import Model
+from properties.moment import NOTHING
 from properties.oracle import Oracle
 from properties.points import Point
 from properties.reading import FaultComes, Reading
@@ -135,7 +137,27 @@ class Expectation:
             generation = made(call, None)
         if not generation.is_sure and self._injector.struck is not None:
             return _due_at(planned, self._injector.struck)
+        if not generation.is_sure:
+            own = self._chosen_by_own(call, config, oracle)
+            generation = replace(generation, by_own_logits=own)
         return Due(generation=generation)
+
+    def _chosen_by_own(
+        self, call: Generate, config: DecoderConfig, oracle: Oracle
+    ) -> DueGeneration | None:
+        """What the engine's own logits choose, where rounding decides which they are.
+
+        They are those of a fresh engine that reads the same tokens by itself.
+        """
+        prompt = tuple(map(int, call.prompt))
+
+        def own(history: tuple[int, ...]) -> Array | None:
+            bits = oracle.lone(history, len(prompt), NOTHING).logits[-1]
+            size = np.dtype(config.float_type).itemsize * config.vocab_size
+            return np.frombuffer(bits, config.dtype) if len(bits) == size else None
+
+        replayed = oracle.replay(prompt, prompt).replay
+        return chosen_by(own, replayed, config, call)
 
     def _train(self, call: Train, came: Answer | BaseException) -> None:
         config = self._model.decoders[call.decoder].config

@@ -1,6 +1,6 @@
 """All that the hunt finds out about one mutant."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,15 +8,19 @@ from time import perf_counter
 from typing import Final, NamedTuple
 
 from properties.blindness import lets_pass
-from properties.chase import SWEEP, chase
+from properties.chase import chase
 from properties.fresh import planted, run_fresh
 from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
 from properties.mutants import Mutant, mutants
 from properties.program import ProgramRefused, program
 from properties.shrink import is_minimal, shrunk
+from properties.subject import Make
 from properties.suite_mutants import suite_mutants
 from properties.usual import seen_of
+
+INTERRUPTS: Final = "interrupts"
+"""Maker of what no script can show: the scene is named, the seed decides nothing."""
 
 N_ROUNDS_SURVIVED: Final = 2
 """Rounds of every maker that a known equivalent has to pass, of each seed."""
@@ -116,9 +120,8 @@ def found(name: str, seeds: Sequence[int]) -> Finding:
     (mutant,) = (each for each in mutants() if each.name == name)
     if mutant.scene:
         return _found_by_sweep(mutant, seeds)
-    new_judge = _judges(mutant)
     n_rounds = {} if mutant.killer else {"n_rounds": N_ROUNDS_SURVIVED}
-    kills = [(seed, chase(new_judge(), seed, **n_rounds)) for seed in seeds]
+    kills = [(seed, chase(_judge_anew(mutant), seed, **n_rounds)) for seed in seeds]
     killed = [(seed, kill) for seed, kill in kills if kill is not None]
     usual = seen_of(mutant)
     return Finding(
@@ -127,7 +130,7 @@ def found(name: str, seeds: Sequence[int]) -> Finding:
         broken=broken(mutant),
         seeds=tuple(seeds),
         kills=tuple(Killed(seed, *kill[:-1]) for seed, kill in killed),
-        cut=_cut(mutant, killed[0][1].failure, new_judge) if killed else None,
+        cut=_cut(mutant, killed[0][1].failure) if killed else None,
         usual=usual.usual,
         witness=usual.witness,
     )
@@ -142,12 +145,16 @@ def broken(mutant: Mutant) -> tuple[str, ...]:
     return ()
 
 
-def _judges(mutant: Mutant) -> Callable[[], Judge]:
-    """Judges that ask the killer alone, or of an equivalent every property."""
-    make = mutant.make()
+def _judge_anew(mutant: Mutant) -> Judge:
+    """Of the mutant loaded once more: what it remembers, it has forgotten."""
+    return _judge_of(mutant, mutant.make())
+
+
+def _judge_of(mutant: Mutant, make: Make) -> Judge:
+    """One that asks the killer alone, or of an equivalent every property."""
     if not mutant.killer:
-        return partial(Judge, make)
-    return partial(Judge, make, laws=(LAWS[mutant.killer],))
+        return Judge(make)
+    return Judge(make, laws=(LAWS[mutant.killer],))
 
 
 def _found_by_sweep(mutant: Mutant, seeds: Sequence[int]) -> Finding:
@@ -156,7 +163,7 @@ def _found_by_sweep(mutant: Mutant, seeds: Sequence[int]) -> Finding:
     for seed in seeds:
         began = perf_counter()
         if mutant.sweep():
-            kills.append(Killed(seed, SWEEP, 0, perf_counter() - began))
+            kills.append(Killed(seed, INTERRUPTS, 0, perf_counter() - began))
     return Finding(
         name=mutant.name,
         killer=mutant.killer,
@@ -169,11 +176,17 @@ def _found_by_sweep(mutant: Mutant, seeds: Sequence[int]) -> Finding:
     )
 
 
-def _cut(
-    mutant: Mutant, failure: PropertyFailed, new_judge: Callable[[], Judge]
-) -> Cut:
-    began = perf_counter()
+def _cut(mutant: Mutant, failure: PropertyFailed) -> Cut:
+    """Of one module of the mutant, or of a new one for each script.
+
+    That takes longer, and is needed where a mutant remembers what was before.
+    """
+    began, make = perf_counter(), mutant.make()
+    new_judge = partial(_judge_of, mutant, make)
     least = shrunk(failure, new_judge)
+    if not _is_shown_anew(mutant, least):
+        new_judge = partial(_judge_anew, mutant)
+        least = shrunk(failure, new_judge)
     seconds = perf_counter() - began
     try:
         text = program(least)
@@ -186,6 +199,14 @@ def _cut(
         n_lines=text.count("\n"),
         fails=bool(text) and _fails(mutant, text),
     )
+
+
+def _is_shown_anew(mutant: Mutant, failure: PropertyFailed) -> bool:
+    try:
+        _judge_anew(mutant)(failure.script)
+    except PropertyFailed:
+        return True
+    return False
 
 
 def _fails(mutant: Mutant, text: str) -> bool:

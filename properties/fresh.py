@@ -10,6 +10,9 @@ from typing import Final
 import engine
 from properties.mutants import Mutant
 
+PATIENCE: Final = 300.0
+"""Seconds after which a program is held to be lost."""
+
 _ENGINE: Final = Path(engine.__file__).parent
 
 
@@ -31,5 +34,6 @@ def run_fresh(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
         check=False,
     )

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from properties.mutants import mutants
 from properties.mutants_report import tables, to_json, verdict
 from properties.suite_mutants import suite_mutants
 
+_NAME: Final = attrgetter("name")
 _WIDTH: Final = 132  # of a file, so that no name is cut
 
 
@@ -27,7 +29,14 @@ def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) ->
         parser: of the command
         count: reads a number of times
     """
-    names = [each.name for each in mutants()] + [each.name for each in suite_mutants()]
+    names = {*map(_NAME, mutants()), *map(_NAME, suite_mutants())}
+
+    def name(text: str) -> str:
+        if text not in names:
+            message = f"there is no mutant {text}"
+            raise argparse.ArgumentTypeError(message)
+        return text
+
     parser.add_argument(
         "--seeds",
         type=count,
@@ -36,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) ->
         help="hunt each mutant with so many seeds; 1, if not told",
     )
     parser.add_argument(
-        "--only", choices=names, metavar="NAME", help="hunt this mutant alone"
+        "--only", type=name, metavar="NAME", help="hunt this mutant alone"
     )
     parser.add_argument(
         "--jobs",
@@ -61,7 +70,8 @@ def hunt_mutants(options: argparse.Namespace) -> bool:
         OSError: what was found cannot be stored.
     """
     path: Path = options.output
-    path.write_text("", encoding="utf-8")  # fails now, not after minutes
+    with path.open("a"):  # fails now, not after minutes; and what is there stays
+        pass
     only: str | None = options.only
     names = [each.name for each in mutants() if only in {None, each.name}]
     own = [each.name for each in suite_mutants() if only in {None, each.name}]

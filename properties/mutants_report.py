@@ -12,14 +12,14 @@ from rich.table import Table
 
 from properties.chase import ENUMERATION, MACHINE, SWEEP
 from properties.field_rules import FIELD_RULES
-from properties.finding import Blind, Finding
+from properties.finding import INTERRUPTS, Blind, Finding
 from properties.laws import LAWS
 from properties.usual import FIXTURE
 
 BUCKETS: Final = 0.01, 0.1, 1.0, 10.0
 """Seconds, each the end of a bucket; what is left takes longer."""
 
-_MAKERS: Final = ENUMERATION, SWEEP, MACHINE
+_MAKERS: Final = ENUMERATION, SWEEP, MACHINE, INTERRUPTS
 _PROPERTIES: Final = (*LAWS, "A3")
 
 

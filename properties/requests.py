@@ -43,7 +43,7 @@ CONFIG: Final = DecoderConfig(
     d_ff=3,
     n_layers=2,
     capacity=4,
-    rope_base=500.0,
+    rope_base=500.5,
     rms_epsilon=1e-6,
 )
 WEIGHTS: Final = Weights(seed=38, gain_spread=0.5)
@@ -155,6 +155,7 @@ def _lives() -> Iterator[tuple[Call, ...]]:
     yield (twin, Step(decoder=1), Close(), Bind(), filled, Decode(token_id=2))
     yield (twin, NewCache(decoder=1), Bind(cache=1, decoder=1), filled, *used, *first)
     yield (filled, Close(), Step(), Bind(), NewCache(), Bind(cache=1), *used)
+    yield (Close(), *22 * (Step(seed=3, scale=0.1),), Bind(), Restore(), Step())
     for rng_state in (0, 1, _WORD - 1):
         loaded = Generate(prompt=(0,), rng_state=rng_state), Restore()
         yield (*loaded, NewCache(decoder=1), Bind(cache=1, decoder=1), *used)

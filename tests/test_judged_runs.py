@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from engine import AdamWConfig, EngineError
+from engine import AdamWConfig, EngineError, StepOutput
 from engine.adamw import adamw_update
-from engine.arrays import Array
+from engine.arrays import Array, Vector
 from properties.built_in import BuiltIn
 from properties.calls import (
     Bind,
@@ -161,14 +162,28 @@ def test_generation_that_rounding_decides_is_counted() -> None:
     assert Judge()(script_of(call, call, scale=LEVEL)).n_unsure == 2
 
 
-def test_generation_is_judged_up_to_what_rounding_decides(
+def test_generation_is_judged_by_its_own_logits_where_rounding_decides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chooses_the_second_best(monkeypatch)
     call = Generate(prompt=(0,), max_new_tokens=3)
 
-    assert Judge()(script_of(call, scale=LEVEL)).n_unsure == 1
+    assert list(failure_of(script_of(call, scale=LEVEL)).broken) == [LAWS["P6"]]
     assert list(failure_of(script_of(call)).broken) == [LAWS["P6"]]
+
+
+def test_logits_may_be_in_another_order_where_rounding_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bound there is larger than the last one, which is then the highest."""
+
+    def output(logits: Vector, *facts: int) -> StepOutput:
+        return StepOutput(logits + 5e-324 * np.arange(len(logits)), *facts)
+
+    monkeypatch.setattr("engine.session.StepOutput", output)
+    call = Generate(prompt=(0,), max_new_tokens=3)
+
+    assert Judge()(script_of(call, scale=LEVEL)).n_unsure == 1
 
 
 def test_refusals_alone_end_no_run() -> None:

@@ -85,6 +85,12 @@ def test_there_are_as_many_as_there_must_be() -> None:
     assert max(reports.values()) <= 2
 
 
+def test_none_is_there_twice() -> None:
+    lines = Counter((each.module, each.line, each.replacement) for each in ALL.values())
+
+    assert [line for line, n_times in lines.items() if n_times > 1] == []
+
+
 def test_every_property_has_to_kill_three() -> None:
     counts = Counter(ALL[name].killer for name in KILLED)
 

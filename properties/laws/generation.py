@@ -19,16 +19,22 @@ def generation(moment: Moment) -> Difference | None:
         return None
     if came.generation is None:
         return Difference(where="no generation came", due=due.generation, came=None)
-    found = _choice(due, came.generation)
+    found = _unlike(due, came.generation, moment)
+    if found is None and due.by_own_logits is not None:
+        return _unlike(due.by_own_logits, came.generation, moment)
+    return found
+
+
+def _unlike(due: DueGeneration, came: Generation, moment: Moment) -> Difference | None:
+    """As far as it is sure, and then all else."""
+    found = _choice(due, came)
     if found is not None or not due.is_sure:
         return found
-    whole = replace(came.generation, steps=due.steps)
-    is_as_long = len(came.generation.steps) == len(due.steps)
+    whole = replace(came, steps=due.steps)
+    is_as_long = len(came.steps) == len(due.steps)
     if whole != due.generation or not is_as_long:
         where, place = "generation", ("generation",)
-        return Difference(
-            where=where, due=due.generation, came=came.generation, place=place
-        )
+        return Difference(where=where, due=due.generation, came=came, place=place)
     found = unlike("the generator's state", due.state, moment.after.generator)
     return within(found, "generator")
 
