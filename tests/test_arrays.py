@@ -29,4 +29,4 @@ def test_list_that_holds_itself_is_none() -> None:
     endless: list[object] = []
     endless.append(endless)
 
-    assert array_of(endless) is None  # type: ignore[arg-type] # as its type says
+    assert array_of(endless) is None  # type: ignore[arg-type] # what no type can forbid
