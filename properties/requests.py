@@ -43,7 +43,7 @@ CONFIG: Final = DecoderConfig(
     d_ff=3,
     n_layers=2,
     capacity=4,
-    rope_base=500.5,
+    rope_base=10_000.5,
     rms_epsilon=1e-6,
 )
 WEIGHTS: Final = Weights(seed=38, gain_spread=0.5)
