@@ -29,14 +29,6 @@ def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) ->
         parser: of the command
         count: reads a number of times
     """
-    names = {*map(_NAME, mutants()), *map(_NAME, suite_mutants())}
-
-    def name(text: str) -> str:
-        if text not in names:
-            message = f"there is no mutant {text}"
-            raise argparse.ArgumentTypeError(message)
-        return text
-
     parser.add_argument(
         "--seeds",
         type=count,
@@ -45,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) ->
         help="hunt each mutant with so many seeds; 1, if not told",
     )
     parser.add_argument(
-        "--only", type=name, metavar="NAME", help="hunt this mutant alone"
+        "--only", type=_known, metavar="NAME", help="hunt this mutant alone"
     )
     parser.add_argument(
         "--jobs",
@@ -61,6 +53,14 @@ def add_options(parser: argparse.ArgumentParser, count: Callable[[str], int]) ->
         metavar="FILE",
         help="where all is stored; cachehound-mutants.json, if not told",
     )
+
+
+def _known(text: str) -> str:
+    """The name of a mutant, as an option has it; the data is read if there is one."""
+    if text not in {*map(_NAME, mutants()), *map(_NAME, suite_mutants())}:
+        message = f"there is no mutant {text}"
+        raise argparse.ArgumentTypeError(message)
+    return text
 
 
 def hunt_mutants(options: argparse.Namespace) -> bool:
