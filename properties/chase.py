@@ -29,11 +29,12 @@ MACHINE: Final = "machine"
 DEPTH: Final = 2
 ROUNDS: Final = 30
 
-_N_ENUMERATED: Final = 50
-_N_FAULTS: Final = 20
+_N_ENUMERATED: Final = 40
+_N_FAULTS: Final = 16
 _N_POSITIONS: Final = 1
 _N_FAR: Final = 3
-_N_REQUESTS: Final = 70
+_N_REQUESTS: Final = 60
+_N_EXTREMES: Final = 8
 _N_MACHINE: Final = 3
 
 Made: TypeAlias = tuple[str, Script]
@@ -81,11 +82,13 @@ def _made(seed: int, n_rounds: int) -> Iterator[Made]:
     enumerated = iter(rng.sample(_short_scripts(), k=len(_short_scripts())))
     faults = _faults(rng)
     requests = iter(rng.sample(_requests(), k=len(_requests())))
+    extremes = iter(rng.sample(_extremes(), k=len(_extremes())))
     positions = iter(rng.sample(_far_positions(), k=len(_far_positions())))
     for n in range(n_rounds):
         yield from ((ENUMERATION, each) for each in islice(enumerated, _N_ENUMERATED))
         yield from ((SWEEP, each) for each in islice(requests, _N_REQUESTS))
         yield from ((SWEEP, each) for each in islice(faults, _N_FAULTS))
+        yield from ((SWEEP, each) for each in islice(extremes, _N_EXTREMES))
         yield from ((SWEEP, each) for each in islice(positions, _N_POSITIONS))
         if n > 1:  # it begins slowly
             yield from ((MACHINE, each) for each in _machine(n_rounds * seed + n))
@@ -100,7 +103,12 @@ def _short_scripts() -> tuple[Script, ...]:
 
 @cache
 def _requests() -> tuple[Script, ...]:
-    return (*request_sweep(), *extreme_sweep())
+    return tuple(request_sweep())
+
+
+@cache
+def _extremes() -> tuple[Script, ...]:
+    return tuple(extreme_sweep())
 
 
 @cache
