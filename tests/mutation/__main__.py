@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _sample(n_mutants: int, seed: int, n_workers: int, known: list[Review]) -> int:
     _say(f"seed {seed}")
-    came = sampled(n_mutants, seed, n_workers)
+    came = sampled(n_mutants, seed, n_workers, [each.mutant for each in known])
     _say(_HEADER, _in_a_row(score("sample", came, known)))
     return _complaints(unexplained(came, known), [])
 
