@@ -74,6 +74,8 @@ def chase(judge: Judge, seed: int, n_rounds: int = ROUNDS) -> Kill | None:
             judge(script)
         except PropertyFailed as failure:
             return Kill(maker, n_calls, perf_counter() - began, failure)
+        except Exception:  # noqa: BLE001, S112 # what a judge needs may be broken too,
+            continue  # and that is no kill
     return None
 
 
