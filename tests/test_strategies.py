@@ -28,7 +28,7 @@ MAKING: Final = settings(
     PROFILES["default"].machine,
     database=None,
     derandomize=True,
-    max_examples=150,
+    max_examples=250,
     phases=[Phase.generate],
     stateful_step_count=12,
 )
