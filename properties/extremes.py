@@ -13,7 +13,8 @@ import numpy as np
 
 from engine.arrays import DType
 from properties.calls import Call, Close, Decode, Prefill, Train
-from properties.requests import CONFIG, WEIGHTS
+from properties.cells import WEIGHTS
+from properties.requests import CONFIG
 from properties.script import Script
 
 _LOSS: Final = Train(tokens=(0, 1), targets=(1, 2))

@@ -1,4 +1,4 @@
-"""Where the scripts go that failed: a file each, ready to be run again.
+"""Where the scripts go that failed, shrunk: a file each, ready to be run again.
 
 Beside each lies another, ``.failure.json``, that tells a machine what the message tells
 a person; and a program, ``.py``, that fails in the same way without the hunt.
@@ -16,28 +16,38 @@ from properties.first_difference import FirstDifference
 from properties.judge import PropertyFailed
 from properties.program import ProgramRefused, program
 from properties.script import to_json
+from properties.shrink import shrunk
 
 FOLDER: Final = Path("cachehound-failures")
 
 
 @contextmanager
 def kept(folder: Path = FOLDER) -> Iterator[None]:
-    """Write the script of a failure and its program into files, which it then notes."""
+    """Shrink a failure, and write its script and program into files, which it notes.
+
+    Raises:
+        PropertyFailed: the smallest script that was found to break the same law.
+    """
     try:
         yield
     except PropertyFailed as failure:
-        text = to_json(failure.script)
-        name = hashlib.sha256(text.encode()).hexdigest()[:12]
-        path = folder / f"{failure.law.id}-{name}.json"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            path.with_suffix(".failure.json").write_bytes(told(failure))
-            failure.add_note(_program_beside(path, failure))
-            failure.add_note(f"run it again: python -m properties run {path}")
-        except OSError as error:
-            failure.add_note(f"the script could not be written: {error}")
-        raise
+        least = shrunk(failure, failure.new_judge)
+        _keep(least, folder)
+        raise least from least.__cause__
+
+
+def _keep(failure: PropertyFailed, folder: Path) -> None:
+    text = to_json(failure.script)
+    name = hashlib.sha256(text.encode()).hexdigest()[:12]
+    path = folder / f"{failure.law.id}-{name}.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        path.with_suffix(".failure.json").write_bytes(told(failure))
+        failure.add_note(_program_beside(path, failure))
+        failure.add_note(f"run it again: python -m properties run {path}")
+    except OSError as error:
+        failure.add_note(f"the script could not be written: {error}")
 
 
 def _program_beside(path: Path, failure: PropertyFailed) -> str:

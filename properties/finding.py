@@ -31,7 +31,7 @@ class Killed(NamedTuple):
 
     Attributes:
         maker: of the script that did
-        n_calls: that were judged until then, or interrupts that were tried
+        n_calls: that were judged until then; 0 of interrupts, which judge none
         seconds: until then
     """
 
@@ -41,12 +41,12 @@ class Killed(NamedTuple):
     seconds: float
 
 
-class Cut(NamedTuple):
+class Least(NamedTuple):
     """The script of the first kill, when nothing more can go.
 
     Attributes:
         n_calls: that are left in it
-        seconds: that the cutting took
+        seconds: that shrinking it took
         is_minimal: whether it was looked at once more, and nothing can go
         n_lines: of the program; 0 if there is none
         fails: whether the program fails on the mutant in a fresh process by its killer,
@@ -69,7 +69,7 @@ class Finding(NamedTuple):
         broken: by its witness, at the call where it shows
         seeds: that were tried
         kills: one for each seed that found it
-        cut: what is left of the first; none where it was no script
+        least: what is left of the first; none where it was no script
         usual: usual checks that see it in their own run
         witness: usual checks that see it in the witness
     """
@@ -79,7 +79,7 @@ class Finding(NamedTuple):
     broken: tuple[str, ...]
     seeds: tuple[int, ...]
     kills: tuple[Killed, ...]
-    cut: Cut | None
+    least: Least | None
     usual: tuple[str, ...]
     witness: tuple[str, ...]
 
@@ -88,9 +88,10 @@ class Finding(NamedTuple):
         """Whether all is as it must be: an equivalent survives, all others do not."""
         if not self.killer:
             return not self.broken and not self.kills
-        is_cut = self.cut is None or (self.cut.is_minimal and self.cut.fails)
+        least = self.least
+        is_shown = least is None or (least.is_minimal and least.fails)
         is_killed = len(self.kills) == len(self.seeds)
-        return self.killer in self.broken and is_killed and is_cut
+        return self.killer in self.broken and is_killed and is_shown
 
 
 class Blind(NamedTuple):
@@ -99,8 +100,8 @@ class Blind(NamedTuple):
     Attributes:
         name: of the mutant
         module: that it is of
-        shown: what the suite does with it, and the engine that this lets pass
-        is_right: whether it does, and the suite as it is does not
+        shown: by what, of a script and the makers
+        is_right: whether it lets its engine pass, and the suite as it is does not
     """
 
     name: str
@@ -116,7 +117,7 @@ def found_blind(name: str) -> Blind:
 
 
 def found(name: str, seeds: Sequence[int]) -> Finding:
-    """Hunt one mutant with each of some seeds, and cut what the first one finds."""
+    """Hunt one mutant with each of some seeds, and shrink what the first one finds."""
     (mutant,) = (each for each in mutants() if each.name == name)
     if mutant.scene:
         return _found_by_sweep(mutant, seeds)
@@ -130,7 +131,7 @@ def found(name: str, seeds: Sequence[int]) -> Finding:
         broken=broken(mutant),
         seeds=tuple(seeds),
         kills=tuple(Killed(seed, *kill[:-1]) for seed, kill in killed),
-        cut=_cut(mutant, killed[0][1].failure) if killed else None,
+        least=_least(mutant, killed[0][1].failure) if killed else None,
         usual=usual.usual,
         witness=usual.witness,
     )
@@ -170,13 +171,13 @@ def _found_by_sweep(mutant: Mutant, seeds: Sequence[int]) -> Finding:
         broken=(mutant.killer,) * bool(kills),
         seeds=tuple(seeds),
         kills=tuple(kills),
-        cut=None,
+        least=None,
         usual=(),
         witness=(),
     )
 
 
-def _cut(mutant: Mutant, failure: PropertyFailed) -> Cut:
+def _least(mutant: Mutant, failure: PropertyFailed) -> Least:
     """Of one module of the mutant, or of a new one for each script.
 
     That takes longer, and is needed where a mutant remembers what was before.
@@ -192,7 +193,7 @@ def _cut(mutant: Mutant, failure: PropertyFailed) -> Cut:
         text = program(least)
     except ProgramRefused:
         text = ""
-    return Cut(
+    return Least(
         n_calls=len(least.script.calls),
         seconds=seconds,
         is_minimal=is_minimal(least, new_judge),

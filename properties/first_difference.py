@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final, TypeAlias
 
 from engine import Stage
+from properties.record import of_judge, of_script
 from properties.recorded import Recorded
 from properties.rehearsal import Rehearsal
 from properties.replayed import Replayed
@@ -85,8 +86,8 @@ def first_difference(
     """
     nearer = None
     for moment in islice(trial.moments(plan), n_before + 1):
-        made = trial.record.closing if moment.is_closing else trial.record.seen
-        call, is_closing, values = len(made), moment.is_closing, trial.taken()
+        is_closing, values = moment.is_closing, trial.taken()
+        call = len((of_judge if is_closing else of_script)(trial.record.made))
         found = _first(
             spots(moment, values, trial.oracle_of), call, is_closing=is_closing
         )

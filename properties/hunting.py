@@ -8,10 +8,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from engine import DecoderConfig
 from properties.geometry import configs
-from properties.judge import Judge, PropertyFailed, Verdict
+from properties.judge import Judge, Verdict
 from properties.machine import SessionMachine
 from properties.script import Script
-from properties.shrink import shrunk
 
 _ANY_SHAPE: Final = configs()
 
@@ -31,7 +30,7 @@ def hunt(
         shapes: configurations of their decoders
 
     Raises:
-        PropertyFailed: the smallest script that was found to fail.
+        PropertyFailed: a script that fails, with turns left out that it does not need.
     """
 
     def judged(script: Script) -> Verdict:
@@ -42,15 +41,10 @@ def hunt(
     def machine() -> SessionMachine:
         return SessionMachine(judged, shapes)
 
-    try:
-        run_state_machine_as_test(
-            machine,  # type: ignore[arg-type] # takes any maker of them, its docs say
-            settings=length,
-        )
-    except PropertyFailed as failure:
-        # Hypothesis leaves out turns, and few calls of a turn, and knows no sizes.
-        smallest = shrunk(failure, new_judge)
-        raise smallest from smallest.__cause__
+    run_state_machine_as_test(
+        machine,  # type: ignore[arg-type] # takes any maker of them, its docs say
+        settings=length,
+    )
 
 
 def climb(
@@ -61,7 +55,7 @@ def climb(
     """The same, towards large errors and many kinds of answers.
 
     Raises:
-        PropertyFailed: the smallest script that was found to fail.
+        PropertyFailed: a script that fails, with turns left out that it does not need.
     """
 
     def record_and_aim(verdict: Verdict) -> None:

@@ -33,7 +33,7 @@ from properties.first_difference import (
 from properties.laws import LAWS, Law
 from properties.moment import Met, Moment
 from properties.oracle import Oracle
-from properties.record import Seen
+from properties.record import Seen, of_judge, of_script
 from properties.recorded import Recorded
 from properties.rehearsal import Rehearsal, rehearse
 from properties.script import Script, ScriptRejected, to_json
@@ -79,31 +79,45 @@ class PropertyFailed(AssertionError):
 
     Attributes:
         broken: every law that the call broke, with what was due and what came
-        call: that call
-        is_closing: whether the judge made it, and not the script
-        seen: the script's calls before it
-        closing: the judge's calls before it
-        made: both, in order
+        made: the calls before it, the judge's own among them
         script: all of it
         moment: the call, and all about it
         search: looks for the first number beyond its bound, given how many calls came
             before
+        new_judge: makes judges like the one that found it, who remember nothing
     """
 
     broken: Mapping[Law, Difference]
-    call: Call
-    is_closing: bool
-    seen: tuple[Seen, ...]
-    closing: tuple[Seen, ...]
-    made: tuple[Seen, ...] = field(repr=False)
+    made: tuple[Seen, ...]
     script: Script
     moment: Moment = field(repr=False)
     search: Callable[[int], FirstDifference | None] = field(repr=False)
+    new_judge: Callable[[], "Judge"] = field(repr=False)
 
     @property
     def law(self) -> Law:
         """The first that was broken."""
         return next(iter(self.broken))
+
+    @property
+    def call(self) -> Call:
+        """The call that broke it."""
+        return self.moment.call
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the judge made that call, and not the script."""
+        return self.moment.is_closing
+
+    @property
+    def seen(self) -> tuple[Seen, ...]:
+        """The script's calls before it."""
+        return of_script(self.made)
+
+    @property
+    def closing(self) -> tuple[Seen, ...]:
+        """The judge's calls before it."""
+        return of_judge(self.made)
 
     @cached_property
     def first(self) -> FirstDifference | NoDifference:
@@ -111,9 +125,8 @@ class PropertyFailed(AssertionError):
 
         The run is made again for it. Whatever comes of that, the failure stands.
         """
-        n_before = len(self.seen) + len(self.closing)
         try:
-            found = self.search(n_before)
+            found = self.search(len(self.made))
         except Exception as error:  # noqa: BLE001 # any engine may raise anything
             return NoDifference(f"looking for it raised {error!r}")
         return found or NoDifference("no number is beyond its bound")
@@ -168,21 +181,19 @@ class Judge:
             if broken:
                 raise PropertyFailed(
                     broken,
-                    moment.call,
-                    moment.is_closing,
-                    tuple(trial.record.seen),
-                    tuple(trial.record.closing),
                     tuple(trial.record.made),
                     script,
                     moment,
                     partial(self._first_difference, script, plan),
+                    partial(Judge, self._make, self._laws),
                 ) from moment.surprise
+        seen = of_script(trial.record.made)
         return Verdict(
-            seen=tuple(trial.record.seen),
-            closing=tuple(trial.record.closing),
+            seen=seen,
+            closing=of_judge(trial.record.made),
             digest=trial.record.digest,
             n_unsure=trial.record.n_unsure,
-            n_skipped=len(script.calls) - len(trial.record.seen),
+            n_skipped=len(script.calls) - len(seen),
         )
 
     def _first_difference(

@@ -12,11 +12,11 @@ Source:
 
 import json
 import tomllib
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from textwrap import indent
 from typing import Annotated, Final
 
@@ -26,13 +26,13 @@ from engine import AdamWConfig, DecoderConfig
 from engine.arrays import Array
 from properties.anew import Anew, is_of_engine, text_of
 from properties.calls import Record
+from properties.cells import WEIGHTS
 from properties.chapter import CONFIG
-from properties.script import Script, Weights, told_of
+from properties.script import Script, told_of
 from properties.subject import Make, Subject
 
 FOLDER: Final = files("properties") / "mutations"
 OWN: Final = "own"
-WEIGHTS: Final = Weights(seed=38, gain_spread=0.5)
 MOST_CALLS: Final = 6
 _INTERRUPTS: Final = "properties.interrupts"
 
@@ -41,17 +41,44 @@ class MutantRejected(ValueError):
     """What was given is no mutant, or its line is not in its module exactly once."""
 
 
-class Mutant(Record):
-    """One line made wrong, and what tells it from the right one.
+class Line(Record):
+    """One line of a module, and what stands in its place.
+
+    Attributes:
+        module: which has the line
+        line: all of it, but for its indentation
+        replacement: a line or more, indented as it was
+    """
+
+    module: str
+    line: str
+    replacement: str
+
+    def text(self) -> str:
+        """The module's text with the other line.
+
+        Raises:
+            MutantRejected: the line is not there, or more than once.
+        """
+        lines = text_of(self.module).splitlines()
+        places = [n for n, each in enumerate(lines) if each.strip() == self.line]
+        if len(places) != 1:
+            message = f"{self.module} has {len(places)} lines: {self.line}"
+            raise MutantRejected(message)
+        (place,) = places
+        margin = lines[place][: len(lines[place]) - len(self.line)]
+        lines[place] = indent(self.replacement, margin)
+        return "\n".join(lines) + "\n"
+
+
+class Mutant(Line):
+    """A line of the engine made wrong, and what tells it from the right one.
 
     Attributes:
         name: what the engine does wrong, in a few words
         kind: the class of fault, a word in capitals
         report: the public report that it is rebuilt from, or ``own``
         says: what went wrong there, in a sentence
-        module: which has the line
-        line: all of it, but for its indentation
-        replacement: a line or more in its place, indented as it was
         killer: ID of the property that must reject it; none of an equivalent
         equivalent: why nothing can tell it from the engine; none of all others
         scene: a call to interrupt at its bytecodes, where no script can tell it
@@ -63,22 +90,11 @@ class Mutant(Record):
     kind: Annotated[str, Field(pattern=r"^[A-Z]+$")]
     report: Annotated[str, Field(pattern=r"^(own|[\w.-]+/[\w.-]+#\d+)$")]
     says: str
-    module: str
-    line: str
-    replacement: str
     killer: str = ""
     equivalent: str = ""
     scene: str = ""
     stride: Annotated[int, Field(ge=1)] = 1
     witness: Script
-
-    def text(self) -> str:
-        """The module's text with the other line.
-
-        Raises:
-            MutantRejected: the line is not there, or more than once.
-        """
-        return exchanged(self.module, self.line, self.replacement)
 
     def make(self) -> Make:
         """Makes subjects of the judge from that engine."""
@@ -119,23 +135,6 @@ def _is_of_suite(name: str) -> bool:
     return is_of_engine(name) or name.startswith("properties")
 
 
-def exchanged(module: str, line: str, replacement: str) -> str:
-    """The text of a module with other lines in place of one.
-
-    Raises:
-        MutantRejected: the line is not there, or more than once.
-    """
-    lines = text_of(module).splitlines()
-    places = [index for index, each in enumerate(lines) if each.strip() == line]
-    if len(places) != 1:
-        message = f"{module} has {len(places)} lines: {line}"
-        raise MutantRejected(message)
-    (place,) = places
-    margin = lines[place][: len(lines[place]) - len(line)]
-    lines[place] = indent(replacement, margin)
-    return "\n".join(lines) + "\n"
-
-
 @cache
 def mutants() -> tuple[Mutant, ...]:
     """All of them, file by file.
@@ -143,18 +142,24 @@ def mutants() -> tuple[Mutant, ...]:
     Raises:
         MutantRejected: one is not as it must be, or two have one name.
     """
-    paths = sorted(FOLDER.iterdir(), key=lambda path: path.name)
-    read = tuple(
-        _mutant(fields)
-        for path in paths
-        if path.name.endswith(".toml")
-        for fields in tomllib.loads(path.read_text("utf-8"))["mutant"]
-    )
-    name, n_times = Counter(each.name for each in read).most_common(1)[0]
-    if n_times > 1:
-        message = f"{n_times} mutants are called {name}"
-        raise MutantRejected(message)
-    return read
+    return tuple(_mutant(fields) for fields in tables_in(FOLDER))
+
+
+def tables_in(folder: Traversable) -> Iterator[Mapping[str, object]]:
+    """The tables of a folder's files, each of another name.
+
+    Raises:
+        MutantRejected: two have one name.
+    """
+    named = set[object]()
+    for path in sorted(folder.iterdir(), key=lambda path: path.name):
+        if path.name.endswith(".toml"):
+            for fields in tomllib.loads(path.read_text("utf-8"))["mutant"]:
+                if fields["name"] in named:
+                    message = f"two mutants are called {fields['name']}"
+                    raise MutantRejected(message)
+                named.add(fields["name"])
+                yield fields
 
 
 def _mutant(fields: Mapping[str, object]) -> Mutant:

@@ -47,7 +47,7 @@ def verdict(findings: Sequence[Finding], blind: Sequence[Blind]) -> str:
     """All of it in a few sentences."""
     killed = [each for each in findings if each.killer]
     kills = [kill for each in killed for kill in each.kills]
-    cuts = [each.cut for each in killed if each.cut is not None]
+    least = [each.least for each in killed if each.least is not None]
     n_hunts = sum(len(each.seeds) for each in killed)
     wrong = [each.name for each in findings if not each.is_right]
     wrong += [each.name for each in blind if not each.is_right]
@@ -56,12 +56,12 @@ def verdict(findings: Sequence[Finding], blind: Sequence[Blind]) -> str:
         _spread("to the kill", [kill.seconds for kill in kills]),
         f"{len(findings) - len(killed)} equivalents",
     ]
-    if cuts:
-        n_calls = [cut.n_calls for cut in cuts]
+    if least:
+        lengths = [each.n_calls for each in least]
         said += [
-            _spread("to cut", [cut.seconds for cut in cuts]),
-            f"cut to {median(n_calls):g} calls in the median, {max(n_calls)} at most",
-            f"{sum(cut.fails for cut in cuts)} of {len(cuts)} programs fail alike",
+            _spread("to shrink", [each.seconds for each in least]),
+            f"to {median(lengths):g} calls in the median, {max(lengths)} at most",
+            f"{sum(each.fails for each in least)} of {len(least)} programs fail alike",
         ]
     if blind:
         n_right = sum(each.is_right for each in blind)
@@ -73,7 +73,7 @@ def verdict(findings: Sequence[Finding], blind: Sequence[Blind]) -> str:
 def _fields(finding: Finding) -> dict[str, object]:
     fields = finding._asdict()
     fields["kills"] = [kill._asdict() for kill in finding.kills]
-    fields["cut"] = None if finding.cut is None else finding.cut._asdict()
+    fields["least"] = None if finding.least is None else finding.least._asdict()
     return fields
 
 
@@ -94,12 +94,12 @@ def _matrix(findings: Sequence[Finding]) -> Table:
     shown = Table(title="mutants", title_justify="left", box=SIMPLE_HEAD)
     shown.add_column("mutant", no_wrap=True)
     shown.add_column("killer, and who else rejects it")
-    for column in ("seeds", "maker", "calls", "seconds", "cut to", "in s", "lines"):
+    for column in ("seeds", "maker", "calls", "seconds", "shrunk to", "in s", "lines"):
         shown.add_column(column, justify="right", no_wrap=True)
     for each in findings:
         others = [law for law in each.broken if law != each.killer]
         makers = Counter(kill.maker for kill in each.kills)
-        cut = each.cut
+        least = each.least
         shown.add_row(
             each.name,
             " ".join((each.killer or "equivalent", *others)),
@@ -107,9 +107,9 @@ def _matrix(findings: Sequence[Finding]) -> Table:
             makers.most_common(1)[0][0] if makers else "",
             f"{median(kill.n_calls for kill in each.kills):g}" if makers else "",
             f"{median(kill.seconds for kill in each.kills):.3f}" if makers else "",
-            "" if cut is None else str(cut.n_calls),
-            "" if cut is None else f"{cut.seconds:.2f}",
-            "" if cut is None else str(cut.n_lines),
+            "" if least is None else str(least.n_calls),
+            "" if least is None else f"{least.seconds:.2f}",
+            "" if least is None else str(least.n_lines),
         )
     return shown
 

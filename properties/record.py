@@ -1,6 +1,7 @@
 """What is remembered of the calls that were judged and found right."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from properties.calls import Call
@@ -33,19 +34,25 @@ class Seen(NamedTuple):
     is_closing: bool = False
 
 
+def of_script(made: Iterable[Seen]) -> tuple[Seen, ...]:
+    """The script's own calls."""
+    return tuple(each for each in made if not each.is_closing)
+
+
+def of_judge(made: Iterable[Seen]) -> tuple[Seen, ...]:
+    """The judge's calls."""
+    return tuple(each for each in made if each.is_closing)
+
+
 class Record:
     """A run as it went.
 
     Attributes:
-        seen: the script's own calls so far
-        closing: the judge's calls so far
-        made: both, in order
+        made: the calls so far, the judge's own among them
         n_unsure: generations that rounding may have ended otherwise
     """
 
     def __init__(self) -> None:
-        self.seen = list[Seen]()
-        self.closing = list[Seen]()
         self.made = list[Seen]()
         self.n_unsure = 0
         self._digest = hashlib.sha256()
@@ -73,7 +80,6 @@ class Record:
             is_closing=moment.is_closing,
         )
         self.made.append(seen)
-        (self.closing if moment.is_closing else self.seen).append(seen)
         self._digest.update(f"{outcome} {kept.length}".encode())
         if due is not None:
             self.n_unsure += not due.is_sure

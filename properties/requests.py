@@ -31,8 +31,10 @@ from properties.calls import (
     Token,
     Train,
 )
+from properties.cells import WEIGHTS
 from properties.geometry import changes
-from properties.script import LARGE_STEP, Fault, Script, Weights
+from properties.resized import PER_BLOCK
+from properties.script import LARGE_STEP, Fault, Script
 from reference.session import Content
 
 CONFIG: Final = DecoderConfig(
@@ -46,11 +48,11 @@ CONFIG: Final = DecoderConfig(
     rope_base=10_000.5,
     rms_epsilon=1e-6,
 )
-WEIGHTS: Final = Weights(seed=38, gain_spread=0.5)
-N_PARAMETERS: Final = 20
+N_PARAMETERS: Final = 2 + PER_BLOCK * CONFIG.n_layers
 
 _WORD: Final = 2**64
-_STRANGE: Final[tuple[Token, ...]] = (5, -1, True, False, _WORD, _WORD + 1, -(2**63))
+_V: Final = CONFIG.vocab_size
+_STRANGE: Final[tuple[Token, ...]] = (_V, -1, True, False, _WORD, _WORD + 1, -(2**63))
 _GOOD_PROMPTS: Final = (0,), (3, 1, 4), (4, 0, 2, 1)
 _BAD_PROMPTS: Final[tuple[tuple[Token, ...], ...]] = (
     *((), (0, 1, 2, 3, 4), 9 * (0,)),
@@ -69,7 +71,7 @@ _GENERATE: Final = Generate(
 _EDGES: Final[Mapping[str, Sequence[object]]] = {
     "prompt": (*_GOOD_PROMPTS, *_BAD_PROMPTS),
     "sampling": (None,),
-    "eos_token": (None, *range(5), *_STRANGE),
+    "eos_token": (None, *range(_V), *_STRANGE),
     "max_new_tokens": (0, 1, 2, 4, 5, _WORD, -1, True),
     "rng_state": (0, 1, 2**32, 2**63, _WORD - 1),
 }
@@ -192,13 +194,13 @@ def _generations() -> Iterator[Generate]:
     for field, values in _EDGES.items():
         for value in values:
             yield _GENERATE.model_copy(update={field: value})
-    for temperature, k in product(_TEMPERATURES, (5, 2)):
+    for temperature, k in product(_TEMPERATURES, (_V, 2)):
         yield _sampled(temperature, k)
-    for k in (0, -1, 1, 4, 6, _WORD):
+    for k in (0, -1, 1, _V - 1, _V + 1, _WORD):
         yield _sampled(1.0, k)
     yield _sampled(0.0, 0)
     yield _sampled(1.0, 0).model_copy(update={"max_new_tokens": -1})
-    yield _GENERATE.model_copy(update={"eos_token": 5, "max_new_tokens": 0})
+    yield _GENERATE.model_copy(update={"eos_token": _V, "max_new_tokens": 0})
     yield _GENERATE.model_copy(update={"sampling": None, "max_new_tokens": _WORD})
 
 
@@ -217,7 +219,7 @@ def _bad_lessons() -> Iterator[tuple[tuple[Token, ...], tuple[Token, ...]]]:
     yield from ((prompt, prompt) for prompt in _BAD_PROMPTS)
     yield from (((0, 1), (1, each)) for each in _STRANGE)
     yield from (((0, 1), targets) for targets in ((), (1,), (1, 2, 3)))
-    yield from (((0, 5), (1,)), ((0, 5), (1, 5)))
+    yield from (((0, _V), (1,)), ((0, _V), (1, _V)))
 
 
 _WORN_TWICE: Final = (

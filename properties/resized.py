@@ -20,7 +20,7 @@ from properties.calls import (
 from properties.fewer import row_points
 from properties.script import Fault, Script, Weights
 
-_PER_BLOCK: Final = 9
+PER_BLOCK: Final = 9
 """Parameters of a block; one comes before all blocks."""
 _BLOCK: Final = re.compile(r"blocks\.(\d+)\.")
 
@@ -131,12 +131,12 @@ def _with_blocks(call: Call, old: int, new: int) -> Call:
 
 def _parameter(index: int, old: int, new: int) -> int:
     """The same parameter, of the last block if its own is gone; the first, of none."""
-    block, place = divmod(index - 1, _PER_BLOCK)
+    block, place = divmod(index - 1, PER_BLOCK)
     if index == 0 or block < new:
         return index
     if block >= old:
-        return index - _PER_BLOCK * (old - new)
-    return 1 + _PER_BLOCK * (new - 1) + place if new else 0
+        return index - PER_BLOCK * (old - new)
+    return 1 + PER_BLOCK * (new - 1) + place if new else 0
 
 
 def _fault_with_blocks(fault: Fault, old: int, new: int) -> Fault:

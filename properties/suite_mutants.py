@@ -6,50 +6,26 @@ script has to reach. ``properties.blindness`` shows it.
 """
 
 import json
-import tomllib
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
-from properties.calls import Record
+from properties.cells import WEIGHTS
 from properties.chapter import CONFIG
 from properties.mutants import (
     FOLDER,
-    WEIGHTS,
+    Line,
     Mutant,
     MutantRejected,
-    exchanged,
     mutants,
+    tables_in,
 )
 from properties.script import Script, to_json, told_of
 
 Shown: TypeAlias = Literal["script", "reach", "enumeration", "requests", "faults"]
 """What an engine is judged by: one script, what that reaches, or one of the makers."""
-
-
-class Line(Record):
-    """One line of a module, and what is in its place.
-
-    Attributes:
-        module: which has the line
-        line: all of it, but for its indentation
-        replacement: a line or more, indented as it was
-    """
-
-    module: str
-    line: str
-    replacement: str
-
-    def text(self) -> str:
-        """The module's text with the other line.
-
-        Raises:
-            MutantRejected: the line is not there, or more than once.
-        """
-        return exchanged(self.module, self.line, self.replacement)
 
 
 class SuiteMutant(Line):
@@ -89,17 +65,7 @@ def suite_mutants() -> tuple[SuiteMutant, ...]:
     Raises:
         MutantRejected: one is not as it must be, or two have one name.
     """
-    paths = sorted((FOLDER / "suite").iterdir(), key=lambda path: path.name)
-    read = tuple(
-        _mutant(fields)
-        for path in paths
-        for fields in tomllib.loads(path.read_text("utf-8"))["mutant"]
-    )
-    name, n_times = Counter(each.name for each in read).most_common(1)[0]
-    if n_times > 1:
-        message = f"{n_times} mutants of the suite are called {name}"
-        raise MutantRejected(message)
-    return read
+    return tuple(_mutant(fields) for fields in tables_in(FOLDER / "suite"))
 
 
 def _mutant(fields: Mapping[str, object]) -> SuiteMutant:

@@ -66,7 +66,8 @@ def test_requests(new_judge: NewJudge) -> None:
 
 @pytest.mark.parametrize("path", CORPUS, ids=[path.name for path in CORPUS])
 def test_corpus(path: Traversable, new_judge: NewJudge) -> None:
-    new_judge()(from_json(path.read_bytes()))
+    with kept():
+        new_judge()(from_json(path.read_bytes()))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def seen_of(mutant: Mutant) -> Seen:
     if mutant.scene:
         return Seen((), ())  # whoever interrupts nothing sees nothing
     make, script = mutant.make(), mutant.witness
-    by_fixture = (FIXTURE,) * (_report(mutant.suite()) != _report(None))
+    by_fixture = (FIXTURE,) * (_report(mutant.suite()) != _true_report())
     usual = rejecting(make, _usual(script))
     return Seen((*usual, *by_fixture), rejecting(make, script))
 
@@ -141,10 +141,8 @@ def _made(subject: Subject, call: Call) -> _Came:
     return _Came(has_answered=True, tokens=tokens, logits=answer.logits)
 
 
-def _report(suite: Anew | None) -> str:
-    """The chapter's report as an engine prints it; the engine as it is, if not told."""
-    if suite is None:
-        return _true_report()
+def _report(suite: Anew) -> str:
+    """The chapter's report as an engine prints it, or what it raises instead."""
     try:
         chapter = suite.module("properties.chapter").run_chapter()
         text: str = suite.module("properties.report").report(chapter)

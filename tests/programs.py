@@ -1,22 +1,14 @@
 """Programs that are run: here, or in a process of their own on some engine."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-import engine
 from properties.calls import Call
 from properties.chapter import CONFIG
 from properties.judge import PropertyFailed
 from properties.mutants import Mutant
 from properties.script import Fault, Script, Weights
-
-_ENGINE: Final = Path(engine.__file__).parent
-
 
 MOVED: Final = "(1 + 2.0**-52)"
 """Far inside of every bound."""
@@ -62,28 +54,6 @@ def message_on_its_engine(text: str, failure: PropertyFailed) -> str:
     """The same on the engine that failed, as its own module imports it."""
     perform = vars(type(failure.moment.subject))["perform"]
     return message_of(text, {"__builtins__": perform.__builtins__})
-
-
-def plant(mutant: Mutant, folder: Path) -> None:
-    """A copy of the engine, with one line made wrong."""
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(_ENGINE, folder / "engine", ignore=ignored)
-    path = folder / f"{mutant.module.replace('.', '/')}.py"
-    path.write_text(mutant.text(), encoding="utf-8")
-
-
-def in_a_process(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A program run on the engine of a folder, or on the real one if there is none."""
-    (folder / "program.py").write_text(text, encoding="utf-8")
-    home = folder if (folder / "engine").exists() else _ENGINE.parent
-    return subprocess.run(
-        [sys.executable, str(folder / "program.py")],
-        env={"PYTHONPATH": str(home)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def is_short(text: str) -> bool:

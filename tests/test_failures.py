@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from properties.calls import Reset
 from properties.failures import FOLDER, kept, told
 from properties.first_difference import FirstDifference
 from properties.judge import Judge, PropertyFailed
 from properties.program import program
 from properties.script import from_json
+from properties.shrink import shrunk
 from tests.black_boxes import make, rounds_its_logits
 from tests.broken_answers import (
     is_full_one_row_early,
@@ -26,8 +28,8 @@ def keep(failure: PropertyFailed, folder: Path) -> PropertyFailed:
     with pytest.raises(PropertyFailed) as again, kept(folder):
         raise failure
 
-    assert again.value is failure
-    return failure
+    assert again.value.law is failure.law
+    return again.value
 
 
 def script_in(folder: Path) -> Path:
@@ -42,7 +44,17 @@ def beside(path: Path) -> Path:
 @pytest.fixture
 def failure(monkeypatch: pytest.MonkeyPatch) -> PropertyFailed:
     rounds_logits(monkeypatch)
-    return failure_of(script_of(*GROWS))
+    return shrunk(failure_of(script_of(*GROWS)), Judge)
+
+
+def test_failure_is_shrunk_before_it_is_kept(
+    failure: PropertyFailed, tmp_path: Path
+) -> None:
+    kept_one = keep(failure_of(script_of(*GROWS, Reset(), *GROWS)), tmp_path)
+
+    assert (
+        kept_one.script == failure.script == from_json(script_in(tmp_path).read_bytes())
+    )
 
 
 def test_failing_script_is_written(failure: PropertyFailed, tmp_path: Path) -> None:
@@ -76,7 +88,7 @@ def test_same_failure_is_one_file_and_another_is_another(
     keep(failure_of(script_of(*GROWS)), tmp_path)
 
     names = sorted(each.name[:2] for each in tmp_path.iterdir())
-    assert names == [*6 * ["P1"], *3 * ["S1"]]
+    assert names == [*3 * ["P1"], *3 * ["S1"]]
 
 
 def test_failure_is_told_in_json_beside_its_script(
@@ -86,7 +98,7 @@ def test_failure_is_told_in_json_beside_its_script(
     told = json.loads(beside(script_in(tmp_path)).read_bytes())
     first = told["first"]
 
-    assert (told["broken"][0], told["call"], told["is_closing"]) == ("P1", 0, False)
+    assert (told["broken"][0], told["call"], told["is_closing"]) == ("P1", 0, True)
     assert (told["where"], told["due"]) == (
         "the newest logits at [0]",
         str(first["due"]),

@@ -8,9 +8,11 @@ import pytest
 
 import engine.errors as engine_errors
 from engine import EngineError
+from properties.anew import SHARED
 from properties.judge import Judge, PropertyFailed
 from properties.laws import LAWS
-from properties.mutants import OWN, MutantRejected, exchanged, mutants
+from properties.mutants import OWN, Line, MutantRejected, mutants
+from tests.house_rules import MAY_IMPORT
 
 ALL = {each.name: each for each in mutants()}
 KILLED = [name for name, each in ALL.items() if each.killer]
@@ -123,7 +125,12 @@ def test_nothing_of_a_mutant_stays() -> None:
 
 
 def test_line_that_is_not_there_once_is_refused() -> None:
-    with pytest.raises(MutantRejected, match="has 0 lines"):
-        exchanged("engine.row", "length = 7", "pass")
-    with pytest.raises(MutantRejected, match="has 3 lines"):
-        exchanged("engine.row", "yield normed", "pass")
+    for line, n_times in (("length = 7", 0), ("yield normed", 3)):
+        with pytest.raises(MutantRejected, match=f"has {n_times} lines"):
+            Line(module="engine.row", line=line, replacement="pass").text()
+
+
+def test_engine_shares_with_the_judge_what_the_reference_may_read() -> None:
+    _, *read = MAY_IMPORT["reference"]
+
+    assert {f"engine.{name}" for name in SHARED} == {*read}

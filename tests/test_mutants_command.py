@@ -7,16 +7,16 @@ import pytest
 
 from properties.__main__ import main
 from properties.commanding import OK
-from properties.finding import Blind, Cut, Finding, Killed
+from properties.finding import Blind, Finding, Killed, Least
 from properties.mutants_report import to_json, verdict
 
 KILLED = Killed(seed=0, maker="sweep", n_calls=3, seconds=0.5)
-CUT = Cut(n_calls=1, seconds=0.25, is_minimal=True, n_lines=12, fails=True)
-RIGHT = Finding("wrong", "P1", ("P1", "P2"), (0,), (KILLED,), CUT, (), ())
+LEAST = Least(n_calls=1, seconds=0.25, is_minimal=True, n_lines=12, fails=True)
+RIGHT = Finding("wrong", "P1", ("P1", "P2"), (0,), (KILLED,), LEAST, (), ())
 BLIND = Blind("blind", "properties.floors", "reach", is_right=True)
 
 
-def test_one_mutant_is_hunted_cut_and_stored(
+def test_one_mutant_is_hunted_shrunk_and_stored(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mutants.json"
@@ -26,13 +26,13 @@ def test_one_mutant_is_hunted_cut_and_stored(
     (stored,) = json.loads(path.read_text())["mutants"]
     assert stored["killer"] in stored["broken"]
     assert [kill["seed"] for kill in stored["kills"]] == [0, 1]
-    assert stored["cut"]["is_minimal"]
-    assert stored["cut"]["fails"]
+    assert stored["least"]["is_minimal"]
+    assert stored["least"]["fails"]
     assert "1 mutants, 2 of 2 hunts found theirs" in capfd.readouterr().out
 
 
 def test_equivalent_is_right_if_it_survives() -> None:
-    equivalent = RIGHT._replace(killer="", broken=(), kills=(), cut=None)
+    equivalent = RIGHT._replace(killer="", broken=(), kills=(), least=None)
 
     assert equivalent.is_right
     assert not equivalent._replace(kills=(KILLED,)).is_right
@@ -44,11 +44,11 @@ def test_equivalent_is_right_if_it_survives() -> None:
     [
         RIGHT._replace(kills=()),
         RIGHT._replace(broken=("P2",)),
-        RIGHT._replace(cut=CUT._replace(is_minimal=False)),
-        RIGHT._replace(cut=CUT._replace(fails=False)),
+        RIGHT._replace(least=LEAST._replace(is_minimal=False)),
+        RIGHT._replace(least=LEAST._replace(fails=False)),
     ],
 )
-def test_mutant_that_is_not_found_cut_and_told_is_named(wrong: Finding) -> None:
+def test_mutant_that_is_not_found_shrunk_and_told_is_named(wrong: Finding) -> None:
     assert RIGHT.is_right
     assert not wrong.is_right
     assert "not as it must be: wrong\n" in verdict([wrong], [])
@@ -66,5 +66,5 @@ def test_what_is_stored_has_all_of_it() -> None:
 
     assert stored["mutants"][0]["broken"] == ["P1", "P2"]
     assert stored["mutants"][0]["kills"] == [KILLED._asdict()]
-    assert stored["mutants"][0]["cut"] == CUT._asdict()
+    assert stored["mutants"][0]["least"] == LEAST._asdict()
     assert stored["suite"] == [BLIND._asdict()]

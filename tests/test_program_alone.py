@@ -14,6 +14,7 @@ from properties.calls import (
     Prefill,
     Step,
 )
+from properties.fresh import planted, run_fresh
 from properties.judge import Judge, PropertyFailed
 from properties.mutants import Mutant
 from properties.program import program
@@ -22,10 +23,8 @@ from tests.planned import fault
 from tests.programs import (
     MOVED,
     beginning,
-    in_a_process,
     message_of,
     mutant,
-    plant,
     then,
 )
 
@@ -174,8 +173,9 @@ def failure_on(wrong: Mutant) -> PropertyFailed:
 def test_program_fails_on_the_mutant(wrong: Mutant, tmp_path: Path) -> None:
     failure = failure_on(wrong)
     text = program(failure)
-    plant(wrong, tmp_path)
-    run = in_a_process(text, tmp_path)
+    path = tmp_path / "program.py"
+    path.write_text(text, encoding="utf-8")
+    run = run_fresh(path, planted(wrong, tmp_path / "home"))
 
     assert failure.law.id == wrong.killer
     assert run.returncode == 1
@@ -184,6 +184,8 @@ def test_program_fails_on_the_mutant(wrong: Mutant, tmp_path: Path) -> None:
 
 
 def test_program_passes_on_the_engine(tmp_path: Path) -> None:
-    run = in_a_process(program(failure_on(MUTANTS[0])), tmp_path)
+    path = tmp_path / "program.py"
+    path.write_text(program(failure_on(MUTANTS[0])), encoding="utf-8")
+    run = run_fresh(path)
 
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -21,6 +22,7 @@ from properties.calls import (
     Reset,
 )
 from properties.chapter import CONFIG
+from properties.failures import kept
 from properties.hunting import hunt
 from properties.judge import Judge, PropertyFailed, Verdict
 from properties.plugin import PROFILES
@@ -211,10 +213,12 @@ def test_engine_that_fails_at_random_is_no_endless_task(
     assert shrunk(failure, Judge).law == failure.law
 
 
-def test_hunt_raises_what_was_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_of_a_hunt_is_shrunk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     nudges_after_a_refusal(monkeypatch)
 
-    with pytest.raises(PropertyFailed) as failure:
+    with pytest.raises(PropertyFailed) as failure, kept(tmp_path):
         hunt(Judge, list[Verdict]().append, PROFILES["default"].machine)
 
     # Whatever else came between, or nothing since the last right answer, may be blamed.

@@ -113,7 +113,10 @@ def project_modules() -> Mapping[str, tuple[ModuleType, Mapping[str, object]]]:
     [
         ('engine = "nobody"', "no engine is called nobody"),
         ('engine = "returns_one_buffer_of_logits"\nshown = "x"', "shown: "),
-        ('engine = "returns_one_buffer_of_logits"\ncall = "x"', "2 mutants of the"),
+        (
+            'engine = "returns_one_buffer_of_logits"\ncall = "x"',
+            "two mutants are",
+        ),
     ],
     ids=["an engine of no name", "shown by nothing", "two of one name"],
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final
 
 from properties.calls import (
     Bind,
@@ -17,7 +16,7 @@ from properties.calls import (
 )
 from properties.plan import in_force
 from properties.program.calls import ALONE, Statements
-from properties.program.lines import indented, tokens
+from properties.program.lines import FEW, indented, tokens
 from properties.program.values import (
     ERROR,
     NAN,
@@ -29,8 +28,6 @@ from properties.program.values import (
 )
 from properties.record import Seen
 from properties.script import Script
-
-_FEW: Final = 2  # decodes in a row that are still lines of their own
 
 
 class Draft:
@@ -86,7 +83,7 @@ class Draft:
         """The calls that were judged right; many decodes in a row are a loop."""
         for kind, group in groupby(made, key=self._kind):
             alike = list(group)
-            if kind is not None and len(alike) > _FEW:
+            if kind is not None and len(alike) > FEW:
                 self._decode_all([each.call for each in alike])
             else:
                 for seen in alike:

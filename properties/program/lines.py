@@ -12,6 +12,8 @@ WIDTH: Final = 88
 INDENTED: Final = WIDTH - 4
 """Columns of a line that may come to stand in a block."""
 _DEEPEST: Final = 24  # columns that a broken line may begin with
+FEW: Final = 2
+"""Decodes in a row that are still lines of their own."""
 _MANY: Final = 8
 _FIRST: Final = re.compile(r"(?<![.\w])(cache|session)\b")
 _IDLE: Final = re.compile(

@@ -1,15 +1,12 @@
 """The same tokens on a fresh cache, on which nothing else happens: what is due."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from properties.calls import Step, Train
-from properties.program.lines import tokens
+from properties.program.lines import FEW, tokens
 from properties.program.snapshots import Path, picked
 from properties.program.told import Told
 from properties.program.values import NAN, is_plain
-
-_FEW: Final = 2  # decodes in a row that are still lines of their own
 
 
 class Lone:
@@ -114,7 +111,7 @@ def _extended(run: str, history: Sequence[int], n_prompt: int) -> Iterator[str]:
     yield prefill
     *others, last = (prefill, *history[n_prompt:])
     decoded = others[1:]
-    if len(decoded) > _FEW:
+    if len(decoded) > FEW:
         yield from tokens("for token_id in ", history[n_prompt:-1], ":")
         yield f"    {run}.decode(token_id)"
     else:
