@@ -7,7 +7,8 @@ import pytest
 
 from properties.__main__ import main
 from properties.commanding import OK
-from properties.finding import Blind, Finding, Killed, Least
+from properties.finding import Blind, Finding, Killed, Least, _fails
+from properties.mutants import mutants
 from properties.mutants_report import to_json, verdict
 
 KILLED = Killed(seed=0, maker="sweep", n_calls=3, seconds=0.5)
@@ -52,6 +53,20 @@ def test_mutant_that_is_not_found_shrunk_and_told_is_named(wrong: Finding) -> No
     assert RIGHT.is_right
     assert not wrong.is_right
     assert "not as it must be: wrong\n" in verdict([wrong], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pass",  # on the mutant too
+        'raise AssertionError("P1 logits")',  # on the engine too
+        "from engine import nobody",
+    ],
+)
+def test_program_counts_only_if_it_tells_the_mutant_from_the_engine(text: str) -> None:
+    (mutant,) = (each for each in mutants() if each.name == "excludes_its_own_key")
+
+    assert not _fails(mutant, text)
 
 
 def test_suite_that_is_not_blind_is_named() -> None:

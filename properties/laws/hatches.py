@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.arrays import Array
 from properties.calls import Copy, Restore
-from properties.difference import Bits, Difference, bits_of, unlike, within
+from properties.difference import Difference, bits_of, unlike, within
 from properties.laws.law import ANSWERED, DONE, END, law
 from properties.laws.undisturbed import disturbed_by
 from properties.moment import Event, Moment
@@ -55,11 +55,11 @@ def restore(moment: Moment) -> Difference | None:
     if found := unlike("what was loaded (names and values)", due, came):
         return found.within("loaded")
     bits, revisions = moment.before.parameters
-    known = b"".join((bits, *(value for _, value in due)))
-    parameters = Bits.of(known, moment.config.dtype), revisions + (0,) * len(due)
-    expected = moment.before._replace(parameters=parameters)
-    found = unlike("the engine after loading", expected, moment.after)
-    return within(found, "engine")
+    known, counts = moment.after.parameters
+    fresh = revisions + (0,) * len(due)
+    kept = moment.after._replace(parameters=(known[: len(bits)], counts))
+    expected = moment.before._replace(parameters=(bits, fresh))
+    return within(unlike("the engine after loading", expected, kept), "engine")
 
 
 def _scribble(array: Array) -> None:
