@@ -14,7 +14,9 @@ from properties.hostile.calls import PLACES
 from properties.hostile.damage import DAMAGES
 from properties.hostile.judging import KINDS
 from properties.laws import LAWS
+from properties.mutants import OWN, mutants
 from properties.script import FAULTS
+from properties.suite_mutants import suite_mutants
 from tests.test_laws import WITNESSES
 
 TEXT: Final = (Path(__file__).parents[1] / "README.md").read_text()
@@ -102,6 +104,23 @@ def test_readme_has_every_error_with_its_fields() -> None:
         name: fields for name, fields in leaves().items() if name not in CAUSES
     }
     assert all(f"`{name}(" in TEXT for name in CAUSES)
+
+
+def test_readme_counts_mutants() -> None:
+    killed = [each for each in mutants() if each.killer]
+    reports = {each.report for each in killed} - {OWN}
+    n_cited = sum(each.report != OWN for each in killed)
+    projects = {report.partition("#")[0] for report in reports}
+    told = " ".join(TEXT.split())
+    rows = re.findall(r"`([A-Z]\d)` \| (\d+) \|", TEXT)
+
+    assert (
+        f"{len(killed)} mutants have a killer, {n_cited} of them rebuilt from "
+        f"{len(reports)} public reports in {len(projects)} projects, each named; "
+        f"{len(mutants()) - len(killed)} are equivalents"
+    ) in told
+    assert f"{len(suite_mutants())} lines of judge" in told
+    assert {law: int(n) for law, n in rows} == Counter(each.killer for each in killed)
 
 
 def test_readme_has_no_gap() -> None:
